@@ -1,0 +1,148 @@
+"""Joins the records of a study into its answer: attribution.json."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from stages.analysis import bottleneck, eligibility, factorials, floors, lifetimes, services, statistics, verdicts
+from stages.analysis import rotations as turns
+from stages.analysis.reading import StudyRecords
+from stages.core.records.answer import Answer, Bottleneck, BreakEven, Floor, Lifetime, ModeAnswer, SequenceTimes, ShapeTimes, VsBaseline
+from stages.core.records.steps import Rotations
+
+WorkOf = Callable[[int, int], floors.Work]
+"""(decode batch, context tokens) -> the least work of one step."""
+
+
+def answer(records: StudyRecords, ceilings: floors.Ceilings | None = None, work_of: WorkOf | None = None) -> Answer:
+    """Everything the records say together; parts whose records are missing are absent, never guessed."""
+    answers = {mode: mode_answer(records, mode, ceilings, work_of) for mode in records.modes}
+    joined = {name: factorials.factorial_answer(records, name) for name in records.factorials}
+    return Answer(modes=answers, factorials=joined, verdict=verdicts.verdict(records, answers, joined))
+
+
+def mode_answer(records: StudyRecords, mode: str, ceilings: floors.Ceilings | None, work_of: WorkOf | None) -> ModeAnswer:
+    """Step times with their comparison, bottleneck, floor and lifetime of one mode."""
+    steps = steady_state(records, mode)
+    capture = records.capture[mode].data
+    return ModeAnswer(
+        steady_state=steps,
+        sequence=sequence(records, mode),
+        bottleneck=_bottlenecks(records, mode, steps),
+        floor=_floors(records, steps, ceilings, work_of),
+        lifetime=lifetime(records, mode),
+        max_sequences=capture.memory.max_sequences if capture else None,
+    )
+
+
+def _cells_of(records: StudyRecords, mode: str) -> list[tuple[Rotations, str]]:
+    """Where a mode was timed: factorials in the order of params.yaml, with its cell."""
+    timed = [record.data for record in records.steady_state.values() if record.data]
+    cells = [(data, cell) for data in timed for cell in data.cells if cell.mode == mode and cell.status == "ok"]
+    return [(data, cell.cell) for data, cell in cells if not turns.is_twin(cell.cell)]
+
+
+def steady_state(records: StudyRecords, mode: str) -> dict[str, ShapeTimes]:
+    """Step times by shape, each from the first factorial that timed the mode there."""
+    found: dict[str, ShapeTimes] = {}
+    for rotations, cell in _cells_of(records, mode):
+        for shape in turns.shapes(rotations):
+            times = turns.shape_times(rotations, cell, shape) if shape not in found else None
+            if times:
+                found[shape] = times.model_copy(update={"vs_baseline": compared(records, mode, rotations, cell, shape)})
+    return found
+
+
+def sequence(records: StudyRecords, mode: str) -> SequenceTimes | None:
+    """The headline time of a mode, from the first factorial that ran it through the step sequence."""
+    for rotations, cell in _cells_of(records, mode):
+        mean_us = turns.cell_mean(turns.values_at(rotations, turns.SEQUENCE), cell)
+        if mean_us:
+            in_s = {key: getattr(mean_us, key) and getattr(mean_us, key) / turns.US_PER_S for key in ("value", "low", "high")}
+            run = next(run for run in rotations.sequences if run.cell == cell and not run.voided)
+            return SequenceTimes(
+                sequence_s=mean_us.model_copy(update=in_s),
+                num_steps=rotations.sequence_steps,
+                steps_in_trace=rotations.sequence_steps_in_trace,
+                tokens_per_s=(run.num_decode_steps * _mean_active(records) + run.num_steps - run.num_decode_steps) / in_s["value"],
+                vs_baseline=compared(records, mode, rotations, cell, turns.SEQUENCE),
+            )
+    return None
+
+
+def _mean_active(records: StudyRecords) -> float:
+    """Mean active sequences of the plan's decode steps: tokens that one decode step makes."""
+    decode = [run for run in records.plan.runs if run.phase == "decode"]
+    num_steps = sum(run.count for run in decode)
+    return sum(run.size * run.count for run in decode) / num_steps if num_steps else 0.0
+
+
+def compared(records: StudyRecords, mode: str, rotations: Rotations, cell: str, point: str) -> VsBaseline | None:
+    """Speed-up over cell E at one point; None for the baseline itself and for a mode that gets no credit."""
+    against = next((found.mode for found in rotations.cells if found.cell == "E"), None)
+    if cell == "E" or against not in records.capture or any(eligibility.objection(records, name) for name in (against, mode)):
+        return None
+    values = turns.values_at(rotations, point)
+    ratio = turns.log_ratio(values, "E", cell)
+    if ratio is None:
+        return None
+    shown = statistics.exponentiated(ratio)
+    verdict = statistics.classify(ratio, turns.margin_at(rotations, values))
+    return VsBaseline(speedup=shown.value, low=shown.low, high=shown.high, verdict=verdict, factorial=rotations.factorial)
+
+
+def _bottlenecks(records: StudyRecords, mode: str, steps: Mapping[str, ShapeTimes]) -> dict[str, Bottleneck]:
+    capture = records.capture[mode].data
+    words = bottleneck.words_for(str(records.environment.get("device", "cuda")))
+    profiles = {f"{profile.phase}/{profile.size}": profile for profile in (capture.profile if capture else [])}
+    return {shape: bottleneck.bottleneck(profiles[shape], steps[shape].wall_us.median, words) for shape in steps if shape in profiles}
+
+
+def _floors(
+    records: StudyRecords, steps: Mapping[str, ShapeTimes], ceilings: floors.Ceilings | None, work_of: WorkOf | None
+) -> dict[str, Floor]:
+    contexts = [record.data.decode_context_tokens for record in records.steady_state.values() if record.data]
+    found = {}
+    for shape, times in steps.items():
+        phase, _, size = shape.partition("/")
+        work = work_of(int(size), contexts[0]) if work_of and phase == "decode" else None
+        measured = times.device_us or times.wall_us
+        found[shape] = floors.floor(work, ceilings, measured.median)
+    return found
+
+
+def lifetime(records: StudyRecords, mode: str) -> Lifetime | None:
+    """Ready times, completions and break-even of one mode at every rate; None without its start and load records."""
+    startup, load = records.warmup[mode].data, records.load[mode].data
+    if startup is None or load is None:
+        return None
+    ready = services.ready_s(startup)
+    rates = [*map(services.rate_key, records.params.arrival_rates), services.SATURATION]
+    grid = lifetimes.grid_s(records.params.lifetimes_s)
+    curves: dict[str, dict[str, list[list[float]]]] = {}
+    for rate in rates:
+        found = {cache: services.corners(startup, load, rate, cache) for cache in ready}
+        drawn = {cache: [[at, lifetimes.completions(at, c.point)] for at in grid] for cache, c in found.items() if c}
+        if drawn:
+            curves[rate] = drawn
+    return Lifetime(ready_s=ready, break_even=_break_evens(records, mode, rates), completions=curves)
+
+
+def _break_evens(records: StudyRecords, mode: str, rates: list[str]) -> dict[str, dict[str, BreakEven]]:
+    """Against the baseline from the same cache state, or from cold where it has none: eager has nothing to cache.
+
+    A mode that gets no credit breaks even nowhere.
+    """
+    own = records.warmup[mode].data, records.load[mode].data
+    base = records.warmup[records.baseline].data, records.load[records.baseline].data
+    if mode == records.baseline or eligibility.objection(records, mode) or not (own[0] and own[1] and base[0] and base[1]):
+        return {}
+    bounds = own[1].max_goodput_is_lower_bound, base[1].max_goodput_is_lower_bound
+    found: dict[str, dict[str, BreakEven]] = {}
+    for rate in rates:
+        for cache in services.CACHES:
+            mine = services.corners(own[0], own[1], rate, cache)
+            theirs = services.corners(base[0], base[1], rate, cache) or services.corners(base[0], base[1], rate, "cold")
+            if mine and theirs:
+                found.setdefault(rate, {})[cache] = services.break_even_at(mine, theirs, rate, bounds)
+    return found

@@ -1,0 +1,107 @@
+"""What speaks for the verdict, what limits it, and what would change it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import pairwise
+
+from stages.analysis import services
+from stages.analysis.reading import StudyRecords
+from stages.analysis.wording import UNDECIDED, Table, at_rate, seconds
+from stages.core.records.answer import Bottleneck, Contrasts, FactorialAnswer, ModeAnswer
+
+
+def reasons(records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Mapping[str, FactorialAnswer], headline: str) -> list[str]:
+    """Why: the baseline's bottleneck, what kernels and replay save, the recommended mode's speed-up."""
+    entry = dominant_bottleneck(records, answers[records.baseline])
+    found = [f"{records.baseline}: {entry.sentence}"] if entry else []
+    for name, factorial in joined.items():
+        if "sequence" in factorial.points:
+            found += _saved(name, factorial.points["sequence"])
+    sequence = answers[headline].sequence if headline in answers else None
+    if sequence and sequence.vs_baseline:
+        versus = sequence.vs_baseline
+        found.append(f"{headline} runs the step sequence {versus.speedup:.2f} times as fast as {records.baseline} ({versus.verdict})")
+    return found
+
+
+def dominant_bottleneck(records: StudyRecords, found: ModeAnswer) -> Bottleneck | None:
+    """The bottleneck of the shape that takes the most time in the plan: steps times wall time."""
+    counts: Counter[str] = Counter()
+    for run in records.plan.runs:
+        counts[f"{run.phase}/{run.padded_size}"] += run.count
+    shapes = [shape for shape in found.bottleneck if counts[shape]]
+    return found.bottleneck[max(shapes, key=lambda shape: counts[shape] * found.bottleneck[shape].wall_us)] if shapes else None
+
+
+def _saved(name: str, point: Contrasts) -> list[str]:
+    if not (point.total and point.compiled_alone and point.replay_alone and point.interaction):
+        return []
+    compiled, replay, interaction, total = (
+        entry.value / 1e3 for entry in (point.compiled_alone, point.replay_alone, point.interaction, point.total)
+    )
+    return [
+        f"{name}, over the step sequence: compiled kernels alone save {compiled:,.0f} ms, replay alone {replay:,.0f} ms, "
+        f"both {total:,.0f} ms; {interaction:,.0f} ms would be counted twice"
+    ]
+
+
+def caveats(records: StudyRecords, answers: Mapping[str, ModeAnswer], table: Table) -> list[str]:
+    """Under which model, release, shapes, device, load and lifetimes the verdict was tested, and what weakens it."""
+    environment, plan, params = records.environment, records.plan, records.params
+    device = environment.get("gpu") or environment.get("cpu") or "unknown device"
+    found = [
+        f"tested with model {params.model} in {params.precision} on {device} with torch {environment.get('torch', 'unknown')}, "
+        f"decode batches {_listed(plan.capture_sizes)}, prompts padded to {_listed(plan.prompt_sizes)} tokens",
+        f"tested under trace {plan.trace} ({plan.num_requests} requests, lengths x {plan.length_factor:.3g}) "
+        f"{', '.join(at_rate(services.rate_key(rate)) for rate in params.arrival_rates)}, limits TTFT {params.slo.ttft_ms:g} ms and "
+        f"TPOT {params.slo.tpot_ms:g} ms, lifetimes {', '.join(seconds(value) for value in params.lifetimes_s)} from cold caches",
+    ]
+    if any(record.data and record.data.num_sets == 1 for record in records.steady_state.values()):
+        found.append("one set of processes: no intervals, step-time differences under 5 % stay undecided")
+    bounded = [mode for mode in records.modes if (data := records.load[mode].data) and data.max_goodput_is_lower_bound]
+    if bounded:
+        found.append(f"the highest rate tried still met the limits with {', '.join(bounded)}: saturation lies higher")
+    missed = [mode for mode in records.modes if (data := records.load[mode].data) and data.max_goodput is None]
+    if missed:
+        found.append(f"no rate tried met the limits for 99 % of requests with {', '.join(missed)}: nothing counts at saturation")
+    single = [mode for mode in records.modes if (starts := records.warmup[mode].data) and len(services.starts(starts, "cold")) == 1]
+    if single:
+        found.append(f"one cold start each of {', '.join(single)}: break-even has no interval")
+    return found
+
+
+def _listed(sizes: list[int]) -> str:
+    return ", ".join(map(str, sizes))
+
+
+def would_flip(answers: Mapping[str, ModeAnswer], rejected: Mapping[str, str], cold: Table, warm: Table) -> list[str]:
+    """Changes of lifetime, rate, cache state or evidence that would change the recommendation."""
+    found = _switches(cold)
+    for lifetime, choices in cold.items():
+        for rate, choice in choices.items():
+            other = warm.get(lifetime, {}).get(rate)
+            if other and other.mode != choice.mode:
+                found.append(f"warm caches {at_rate(rate)} for {seconds(float(lifetime))}: {other.mode} instead of {choice.mode}")
+    claims = ("refuted", "not_proven", "wrong", "not_checked")
+    found += [f"{mode} would be considered once this is fixed: {reason}" for mode, reason in rejected.items() if reason.startswith(claims)]
+    return found
+
+
+def _switches(table: Table) -> list[str]:
+    lifetimes = sorted(table, key=float)
+    found = []
+    for shorter, longer in pairwise(lifetimes):
+        for rate, choice in table[longer].items():
+            before = table[shorter].get(rate)
+            if before and before.mode != choice.mode:
+                found.append(
+                    f"a lifetime of {seconds(float(shorter))} instead of {seconds(float(longer))} {at_rate(rate)}: "
+                    f"{_named(before.mode)} instead of {_named(choice.mode)}"
+                )
+    return found
+
+
+def _named(mode: str) -> str:
+    return "undecided" if mode == UNDECIDED else mode

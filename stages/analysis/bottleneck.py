@@ -1,0 +1,82 @@
+"""What a step waits for: wall = busy + idle, and idle split by what the host did then.
+
+Busy comes from profiled device intervals (operator self time on a CPU), wall from unprofiled runs, because tracing
+slows the host: idle is their difference, and the profiled host times only say how to divide it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from stages.core.records.answer import Bottleneck
+from stages.core.records.path import ProfiledStep
+
+DEVICE_BOUND_SHARE = 0.6
+
+
+class Words(NamedTuple):
+    """How a device type names its shares: the busy part, its verdict, and what its operators are called in a sentence."""
+
+    busy: str
+    bound: str
+    text: str
+    idle: tuple[str, ...]
+
+
+GPU = Words("busy", "device_bound", "the device was busy", ("compile", "launch", "python", "wait", "other"))
+CPU = Words("operators", "operator_bound", "operators ran", ("compile", "python", "other"))
+
+
+def words_for(device: str) -> Words:
+    """The words of a device type (`cpu`, `cuda`)."""
+    return {"cpu": CPU}.get(device, GPU)
+
+
+def bottleneck(profile: ProfiledStep, wall_us: float, words: Words) -> Bottleneck:
+    """The shares of one shape's unprofiled wall time; they sum to 1."""
+    assert wall_us > 0, "a step takes time"
+    busy_us = min(profile.busy_us, wall_us)
+    shares = {words.busy: busy_us / wall_us}
+    shares |= {name: share * (1 - busy_us / wall_us) for name, share in _idle_shares(profile, words).items()}
+    name = _name(shares, words)
+    return Bottleneck(
+        name=name,
+        wall_us=wall_us,
+        busy_us=busy_us,
+        shares=shares,
+        dilation=profile.wall_us / wall_us,
+        sentence=_sentence(profile, name, wall_us, shares, words),
+    )
+
+
+def _idle_shares(profile: ProfiledStep, words: Words) -> dict[str, float]:
+    host_us = {
+        "compile": profile.host_compile_us,
+        "launch": profile.host_launch_us,
+        "python": profile.host_python_us,
+        "wait": profile.host_wait_us,
+        "other": 0.0,
+    }
+    host_us["other"] = max(0.0, profile.wall_us - profile.busy_us - sum(host_us.values()))
+    hidden_us = sum(value for name, value in host_us.items() if name not in words.idle)
+    named_us = {name: host_us[name] for name in words.idle}
+    named_us["other"] += hidden_us
+    total_us = sum(named_us.values())
+    if total_us <= 0:
+        return {name: float(name == "other") for name in words.idle}
+    return {name: value / total_us for name, value in named_us.items()}
+
+
+def _name(shares: dict[str, float], words: Words) -> str:
+    if shares[words.busy] >= DEVICE_BOUND_SHARE:
+        return words.bound
+    largest = max(words.idle, key=lambda name: shares[name])
+    return "other" if largest == "other" else f"{largest}_bound"
+
+
+def _sentence(profile: ProfiledStep, name: str, wall_us: float, shares: dict[str, float], words: Words) -> str:
+    largest = max(words.idle, key=lambda idle: shares[idle])
+    return (
+        f"{profile.phase}/{profile.size} is {name.replace('_', '-')}: of {wall_us:,.0f} us {words.text} for {shares[words.busy]:.0%}; "
+        f"the largest idle share is {largest} with {shares[largest]:.0%}"
+    )

@@ -1,0 +1,155 @@
+"""One mode's part of study.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+from stages.analysis import arguments, services, statistics
+from stages.analysis.reading import StudyRecords
+from stages.core.records.answer import Lifetime, ModeAnswer
+from stages.core.records.base import Record
+from stages.core.records.load import Load, LoadRun
+from stages.core.records.path import PathProof
+from stages.core.records.startup import Start, Startup
+
+LONGEST_STRIP = 2000
+CLAIM = ("family", "transform", "replay", "documented_at", "stability")
+
+
+def mode_section(records: StudyRecords, answer: ModeAnswer, mode: str) -> dict[str, Any]:
+    """Everything measured about one mode, under the names of the schema."""
+    status, reason = status_of(records, mode)
+    warmup, capture = records.warmup[mode].data, records.capture[mode].data
+    load, correctness = records.load[mode].data, records.correctness[mode].data
+    return {
+        "status": status,
+        "reason": reason,
+        "claim": _claim(records, capture, mode),
+        "evidence": capture.evidence.model_dump() if capture else None,
+        "coverage": _coverage(capture) if capture else None,
+        "startup": _startup(warmup) if warmup else {},
+        "memory": capture.memory.model_dump() if capture else None,
+        "steady_state": _steady_state(answer),
+        "load": _load(load) if load else {},
+        "bottleneck": _bottleneck(records, answer, mode),
+        "profile": {f"{step.phase}/{step.size}": step.model_dump() for step in capture.profile} if capture else {},
+        "correctness": correctness.model_dump() if correctness else {"verdict": "not_checked", "checks": []},
+        "lifetime": _lifetime(records, answer.lifetime) if answer.lifetime else None,
+        "floor": {_batch(shape): entry.model_dump() for shape, entry in answer.floor.items()},
+        "records": _records(records, mode),
+    }
+
+
+def status_of(records: StudyRecords, mode: str) -> tuple[str, str]:
+    """A mode's status over its stages, and why: the worst of unavailable, failed; skipped when nothing ran."""
+    found = records.of_mode(mode)
+    for status in ("unavailable", "failed"):
+        broken = [record for record in found if record.status == status]
+        if broken:
+            return status, "; ".join(_reasons(broken))
+    if not any(record.status == "ok" for record in found):
+        return "skipped", found[0].reason
+    return "ok", "; ".join(f"{record.stage}: {record.reason}" for record in found if record.status != "ok")
+
+
+def _reasons(broken: list[Record[Any]]) -> list[str]:
+    """Each reason once, with the stages that gave it."""
+    stages: dict[str, list[str]] = {}
+    for record in broken:
+        stages.setdefault(record.reason, []).append(record.stage)
+    return [f"{', '.join(names)}: {reason}" for reason, names in stages.items()]
+
+
+def _claim(records: StudyRecords, capture: PathProof | None, mode: str) -> dict[str, str]:
+    node = records.configs[mode].get("mode", {})
+    stated = {key: str(node[key]) for key in CLAIM if key in node}
+    return {**stated, **(capture.claim if capture else {})}
+
+
+def _coverage(capture: PathProof) -> dict[str, Any]:
+    runs = [[run.path, run.phase, run.padded_size, run.count] for run in capture.path_runs]
+    cut = sum(run.count for run in capture.path_runs[LONGEST_STRIP:])
+    strip = {"runs": runs[:LONGEST_STRIP], "num_steps_cut": cut}
+    return {"steps_walked": capture.steps_walked, "steps_in_trace": capture.steps_in_trace, "strip": strip}
+
+
+def _startup(startup: Startup) -> dict[str, Any]:
+    by_cache = {cache: [start for start in startup.starts if start.cache == cache] for cache in services.CACHES}
+    return {cache: _starts(found) for cache, found in by_cache.items() if found}
+
+
+def _starts(found: list[Start]) -> dict[str, Any]:
+    """Medians over the starts of one cache state; phases and calls of the start nearest to the median."""
+    middle = float(median(start.ready_s for start in found))
+    typical = min(found, key=lambda start: abs(start.ready_s - middle))
+    return {
+        "ready_s": middle,
+        "low_s": min(start.ready_s for start in found),
+        "high_s": max(start.ready_s for start in found),
+        "n": len(found),
+        "unaccounted_s": typical.unaccounted_s,
+        "first_request_s": float(median(start.first_request_s for start in found)),
+        "phases": typical.phases.model_dump(),
+        "calls_s": typical.calls_s,
+        "cache_use": typical.cache_use.model_dump(),
+        "proved": all(start.proved for start in found),
+        "proof": next((start.proof for start in found if not start.proved), typical.proof),
+    }
+
+
+def _steady_state(answer: ModeAnswer) -> dict[str, Any]:
+    found: dict[str, Any] = {"decode": {}, "prefill": {}, "sequence": answer.sequence.model_dump() if answer.sequence else None}
+    for shape, times in answer.steady_state.items():
+        phase, _, size = shape.partition("/")
+        found[phase][size] = times.model_dump()
+    return found
+
+
+def _load(load: Load) -> dict[str, Any]:
+    runs = {run.rate: _run(run) for run in load.runs}
+    return runs | {"slo": load.slo, "max_goodput": load.max_goodput, "max_goodput_is_lower_bound": load.max_goodput_is_lower_bound}
+
+
+def _run(run: LoadRun) -> dict[str, Any]:
+    """A rate without its single requests: their distributions, and their tails without those that a compile or capture hit."""
+    shown = run.model_dump(exclude={"requests"})
+    for name in ("ttft_ms", "tpot_ms"):
+        values = [value for request in run.requests if (value := getattr(request, name)) is not None]
+        spared = [value for request in run.requests if not request.hit_by and (value := getattr(request, name)) is not None]
+        shown[name] |= {"ecdf": statistics.ecdf(values)}
+        shown[f"{name}_without_hit"] = statistics.percentiles(spared).model_dump()
+    return shown | {"num_hit": sum(bool(request.hit_by) for request in run.requests)}
+
+
+def _bottleneck(records: StudyRecords, answer: ModeAnswer, mode: str) -> dict[str, Any]:
+    """By shape, with the name of the shape that takes most time; the baseline's also with what could be saved at most."""
+    dominant = arguments.dominant_bottleneck(records, answer)
+    shapes: dict[str, Any] = {}
+    for shape, entry in answer.bottleneck.items():
+        least_us = answer.floor[shape].floor_us if shape in answer.floor else None
+        kernels_us = None if least_us is None else max(0.0, entry.busy_us - least_us)
+        ceilings = {"replay_us": entry.wall_us - entry.busy_us, "kernels_us": kernels_us}
+        shapes[_batch(shape)] = entry.model_dump() | ({"ceilings": ceilings} if mode == records.baseline else {})
+    return shapes | {"name": dominant.name if dominant else None}
+
+
+def _batch(shape: str) -> str:
+    return shape.removeprefix("decode/")
+
+
+def _lifetime(records: StudyRecords, lifetime: Lifetime) -> dict[str, Any]:
+    """`break_even_s` and `break_even_answer` are those at the first arrival rate of params.yaml."""
+    rate = services.rate_key(records.params.arrival_rates[0]) if records.params.arrival_rates else services.SATURATION
+    first: Mapping[str, Any] = lifetime.break_even.get(rate, {})
+    return lifetime.model_dump() | {
+        "rate": rate,
+        "break_even_s": {cache: entry.lifetime_s for cache, entry in first.items()},
+        "break_even_answer": {cache: entry.answer for cache, entry in first.items()},
+    }
+
+
+def _records(records: StudyRecords, mode: str) -> dict[str, Any]:
+    keys = {"status", "reason", "log_tail", "started_at", "ended_at", "command"}
+    return {record.stage: record.model_dump(include=keys) for record in records.of_mode(mode)}

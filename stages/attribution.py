@@ -1,0 +1,84 @@
+"""The stage that joins all records into an answer: contrasts, bottlenecks, lifetimes, verdict.
+
+Measures nothing. Reads params.yaml, environment.json, config/, trace/plan.json and the records of the modes and
+factorials that params.yaml names, and only those; a mode that failed or cannot run is part of the answer.
+Writes attribution.json.
+
+    python -m stages.attribution
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from stages.analysis import answers, reading
+from stages.analysis.floors import Ceilings, Work
+from stages.core import build, digest, paths
+from stages.core.errors import UserError, run_command
+from stages.core.protocols import Model
+from stages.core.records import base
+from stages.core.records.answer import AttributionRecord
+from stages.core.records.base import Hashes
+from stages.core.settings import read_params
+
+CEILINGS = ("bandwidth_bytes_per_s", "operations_per_s", "l2_bytes")
+
+
+def main() -> None:
+    """Read the study, write attribution.json."""
+    argparse.ArgumentParser(prog="python -m stages.attribution", description=__doc__.split("\n")[0] if __doc__ else None).parse_args()
+    started_at = _now()
+    folder = paths.latest()
+    records = reading.read_study(folder, read_params())
+    record = AttributionRecord(
+        stage="attribution",
+        item="study",
+        status="ok",
+        started_at=started_at,
+        ended_at=_now(),
+        command="python -m stages.attribution",
+        hashes=_hashes(records),
+        data=answers.answer(records, ceilings(records.environment), work_of(records)),
+    )
+    base.write(folder / "attribution.json", record)
+
+
+def ceilings(environment: Mapping[str, Any]) -> Ceilings | None:
+    """The device's measured ceilings from environment.json (`ceilings`), or None: then no floor is stated."""
+    found = environment.get("ceilings")
+    if not isinstance(found, Mapping):
+        return None
+    values = [float(value) for key in CEILINGS if isinstance(value := found.get(key), int | float) and value > 0]
+    if len(values) < len(CEILINGS):
+        raise UserError("environment.json:ceilings", f"must have positive {', '.join(CEILINGS)}", dict(found), "Delete environment.json.")
+    return Ceilings(*values)
+
+
+def work_of(records: reading.StudyRecords) -> answers.WorkOf:
+    """The least work of a decode step, as the study's model states it."""
+    model: Model = build.build(records.configs[records.baseline]["model"], "model")
+    precision = records.params.precision
+
+    def work(batch: int, context_tokens: int) -> Work:
+        return Work(model.step_bytes(batch, context_tokens, precision), model.step_operations(batch, context_tokens))
+
+    return work
+
+
+def _hashes(records: reading.StudyRecords) -> Hashes:
+    return Hashes(
+        config=digest.of_document(dict(records.configs)),
+        environment=digest.of_document(dict(records.environment)),
+        code=digest.of_code(["stages.attribution"]),
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+if __name__ == "__main__":
+    run_command(main)

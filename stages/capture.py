@@ -1,0 +1,63 @@
+"""capture: which path every step of the trace took in one mode, from run-time counters, and the verdict on its claim.
+
+A proof process walks the trace's steps in their real order with class-level counters on captures, recordings,
+replays and compiled calls; then one profiled window attributes kernels to launches; then memory is read with the
+worker alone on the device. No gain is credited to a mode that is not `confirmed` here.
+Reads config/<mode>.yaml, trace/. Writes capture/<mode>.json.
+
+    python -m stages.capture --mode cudagraph_trees
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from stages.core import paths
+from stages.core.composed import Settings
+from stages.core.errors import run_command
+from stages.core.partial import Partial
+from stages.core.records.path import CaptureRecord, Evidence, Memory, PathProof, PathRun, ProfiledStep
+from stages.workers.evidence import judge
+from stages.workers.measurement import Study, measure_mode, require_item, worker
+
+
+def measure(study: Study, settings: Settings, partial: Partial) -> PathProof:
+    """Walk, profile, weigh: the proof of one mode."""
+    capture = settings.measure.capture
+    replays = settings.mode["replay"] != "none"
+    max_steps = capture.max_replayed_steps if replays else capture.max_launched_steps
+    with worker(study, settings, "capture", proof=True) as started:
+        started.ready()
+        walked = started.ask("stages.workers.walking:walk", requests=study.requests, max_steps=max_steps, plan_settings=settings.measure.plan)
+        memory = started.ask("stages.workers.measuring_memory:measure_memory", device_memory_bytes=settings.device_memory_bytes)
+        profile = started.ask("stages.workers.profiling:profile_shapes", num_calls=capture.profiled_calls)
+    return proof_of(study, settings, walked, [ProfiledStep(**step) for step in profile], Memory(**memory))
+
+
+def proof_of(study: Study, settings: Settings, walked: dict[str, Any], profile: list[ProfiledStep], memory: Memory) -> PathProof:
+    """The record from what the worker saw."""
+    path_runs = [PathRun(**run) for run in walked["path_runs"]]
+    claim = {key: str(settings.mode[key]) for key in ("family", "transform", "replay", "documented_at", "stability")}
+    evidence: Evidence = judge(claim, walked, path_runs, profile, settings.device)
+    return PathProof(
+        claim=claim,
+        evidence=evidence,
+        path_runs=path_runs,
+        steps_walked=sum(run.count for run in path_runs),
+        steps_in_trace=study.plan.num_steps,
+        profile=profile,
+        memory=memory,
+    )
+
+
+def main() -> None:
+    """Measure one mode."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mode", required=True)
+    mode = require_item(parser.parse_args().mode, "mode", paths.latest() / "config")
+    measure_mode("capture", mode, CaptureRecord, measure)
+
+
+if __name__ == "__main__":
+    run_command(main)

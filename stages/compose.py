@@ -1,0 +1,133 @@
+"""compose: from params.yaml and conf/ to one fully resolved, checked configuration a mode and a factorial.
+
+Hydra composes here and nowhere else in the pipeline; a measuring stage reads its composed file. Each file also gets
+`code`: the hash, a stage, of the code that the stage runs for this model and mode, so that an edit re-measures exactly
+what it could have changed. Reads params.yaml, conf/, environment.json. Writes config/<mode>.yaml (the baseline
+always) and config/factorial/<name>.yaml.
+
+    python -m stages.compose
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from stages.core import atomic, digest, paths
+from stages.core.build import build
+from stages.core.composed import relevant_config, typed_settings
+from stages.core.errors import UserError, run_command
+from stages.core.records.base import read_json
+from stages.core.settings import Params, read_params
+from stages.core.typed_yaml import typed
+from stages.traces.planning import PlanSettings
+
+MEASURING_STAGES = ("warmup", "capture", "steady_state", "load", "correctness")
+
+
+def compose_study(params: Params, device: str, conf: Path) -> dict[str, Any]:
+    """Every composed document of a study by its path under config/. Raises UserError for a choice that is not in conf/."""
+    documents: dict[str, Any] = {}
+    for mode in params.all_modes():
+        documents[f"{mode}.yaml"] = compose_mode(params, mode, device, conf)
+    for name in params.factorials:
+        factorial = _hydra(params, params.all_modes()[0], device, conf, name)["factorial"]
+        documents[f"factorial/{name}.yaml"] = _factorial_document(factorial, documents)
+    return documents
+
+
+def compose_mode(params: Params, mode: str, device: str, conf: Path) -> dict[str, Any]:
+    """One mode's document: composed, resolved, built once (so that every key is checked), with its code hashes."""
+    document = _hydra(params, mode, device, conf, None)
+    document.pop("factorial", None)
+    settings = typed_settings(document, f"conf (mode {mode})")
+    typed(PlanSettings, settings.measure.plan, "measure.plan")
+    components = {key: build(getattr(settings, key), key) for key in ("model", "mode", "trace")}
+    targets = {key: str(getattr(settings, key)["_target_"]) for key in components}
+    complete = {key: {"_target_": targets[key], **asdict(component)} for key, component in components.items()}
+    return {**document, **complete, "code": _code_hashes(targets, components)}
+
+
+def _hydra(params: Params, mode: str, device: str, conf: Path, factorial: str | None) -> dict[str, Any]:
+    from hydra import compose, initialize_config_dir
+    from hydra.errors import HydraException
+
+    choices = {"model": params.model, "trace": params.trace, "measure": params.measure, "mode": mode}
+    if factorial:
+        choices["factorial"] = factorial
+    values = {
+        "name": params.name,
+        "device": device,
+        "precision": params.precision,
+        "device_memory_bytes": params.device_memory_bytes,
+        "slo": vars(params.slo),
+        "arrival_rates": params.arrival_rates,
+        "lifetimes_s": params.lifetimes_s,
+    }
+    overrides = [f"{key}={value}" for key, value in choices.items()] + [f"{key}={_quoted(value)}" for key, value in values.items()]
+    try:
+        with initialize_config_dir(config_dir=str(conf), version_base="1.3"):
+            composed = compose("config", overrides=overrides + list(params.overrides))
+        return dict(OmegaConf.to_container(composed, resolve=True))  # type: ignore[arg-type]
+    except (HydraException, ValueError) as error:
+        raise _explained(error, choices, params.overrides) from error
+
+
+def _quoted(value: Any) -> str:
+    """A value in Hydra's override grammar."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{_quoted(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_quoted(item) for item in value) + "]"
+    return json.dumps(value)
+
+
+def _explained(error: Exception, choices: dict[str, str], overrides: list[str]) -> UserError:
+    text = " ".join(str(error).split())
+    wrong = next((key for key, value in choices.items() if f"'{key}/{value}'" in text), None)
+    if wrong:
+        return UserError(wrong, f"must name a file in conf/{wrong}/", choices[wrong], text[text.find("Available options") :])
+    return UserError("overrides", text[:400], ", ".join(overrides) or "none", "Fix params.yaml (overrides) or the file in conf/.")
+
+
+def _code_hashes(targets: dict[str, str], components: dict[str, Any]) -> dict[str, str]:
+    module = {key: target.rpartition(".")[0] for key, target in targets.items()}
+    code = {stage: digest.of_code([f"stages.{stage}", module["model"], module["mode"]]) for stage in MEASURING_STAGES}
+    code["trace"] = digest.of_code(["stages.trace", module["trace"], module["model"]])
+    code["files"] = digest.of_document({key: [digest.of_file(file) for file in item.files()] for key, item in components.items()})
+    return code
+
+
+def _factorial_document(factorial: Any, documents: dict[str, Any]) -> dict[str, Any]:
+    known = {name.removesuffix(".yaml") for name in documents if "/" not in name}
+    cells = dict(factorial["cells"])
+    unknown = sorted(set(factorial["twins"]) - set(cells))
+    if unknown:
+        raise UserError(f"factorial.{factorial['name']}.twins", "must name cells of the factorial", unknown[0], f"Cells: {', '.join(cells)}.")
+    resolved = {cell: documents[f"{mode}.yaml"] if mode in known else None for cell, mode in cells.items()}
+    measured = {cell: relevant_config("steady_state", typed_settings(one, cell)) for cell, one in resolved.items() if one}
+    return {"name": factorial["name"], "modes": cells, "twins": list(factorial["twins"]), "cells": resolved, "measured": measured}
+
+
+def _write(folder: Path, documents: dict[str, Any]) -> None:
+    for name, document in documents.items():
+        atomic.write_text(folder / name, OmegaConf.to_yaml(OmegaConf.create(document), sort_keys=True))
+    for stale in folder.rglob("*.yaml"):
+        if str(stale.relative_to(folder)) not in documents:
+            stale.unlink()
+
+
+def main() -> None:
+    """Compose the study that params.yaml names."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    environment = read_json(paths.latest() / "environment.json")
+    _write(paths.latest() / "config", compose_study(read_params(), environment["device"], paths.root() / "conf"))
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,1 @@
+"""What every other part rests on: settings, protocols, records, atomic files. No torch, no hydra, no mlflow."""

@@ -1,0 +1,134 @@
+"""The composed configuration of one mode (config/<mode>.yaml), typed.
+
+A model, a mode and a trace bring their own fields (`core.build`); everything else is typed here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stages.core.errors import UserError
+from stages.core.settings import PRECISIONS, Slo
+from stages.core.typed_yaml import load_yaml, one_of, positive, typed
+
+
+@dataclass(kw_only=True)
+class WarmupSettings:
+    """How many starts of each kind one mode makes."""
+
+    cold_starts: int
+    warm_starts: int
+    artifact_starts: int
+
+
+@dataclass(kw_only=True)
+class CaptureSettings:
+    """Steps of the trace that the proof walks (modes that replay, modes that launch), and calls profiled a shape."""
+
+    max_replayed_steps: int
+    max_launched_steps: int
+    profiled_calls: int
+
+
+@dataclass(kw_only=True)
+class SteadyStateSettings:
+    """Sets of fresh processes, rotations a set, synchronised calls a block, calls a burst, sampled sequence steps."""
+
+    num_sets: int
+    num_rotations: int
+    calls_per_block: int
+    pipelined_calls: int
+    sequence_steps: int
+    twins: bool
+
+
+@dataclass(kw_only=True)
+class LoadSettings:
+    """Seconds of arrivals sent, and seconds waited for what is still in flight."""
+
+    duration_s: float
+    grace_s: float
+
+
+@dataclass(kw_only=True)
+class CorrectnessSettings:
+    """Calls with fresh inputs a shape (at least 6: with Trees the first two are no replays), and examples a task."""
+
+    calls_per_shape: int
+    num_examples: int
+
+    def __post_init__(self) -> None:
+        """Fewer than six calls would compare hardly any replay."""
+        if self.calls_per_shape < 6:
+            raise UserError("measure.correctness.calls_per_shape", "must be at least 6", self.calls_per_shape, "Raise it.")
+
+
+@dataclass(kw_only=True)
+class MeasureSettings:
+    """How much is measured; conf/measure/ holds the presets."""
+
+    preset: str
+    plan: dict[str, Any]
+    warmup: WarmupSettings
+    capture: CaptureSettings
+    steady_state: SteadyStateSettings
+    load: LoadSettings
+    correctness: CorrectnessSettings
+
+
+@dataclass(kw_only=True)
+class LaunchSettings:
+    """CPU threads of a worker, and the longest one request to it may take."""
+
+    num_threads: int = 1
+    request_timeout_s: float = 450.0
+
+
+@dataclass(kw_only=True)
+class Settings:
+    """The composed configuration of one mode, with `model`, `mode`, `trace` still as nodes for `core.build`."""
+
+    name: str
+    model: dict[str, Any]
+    mode: dict[str, Any]
+    trace: dict[str, Any]
+    measure: MeasureSettings
+    launch: LaunchSettings
+    device: str
+    precision: str
+    device_memory_bytes: int | None
+    seed: int
+    slo: Slo
+    arrival_rates: list[Any]
+    lifetimes_s: list[float]
+    code: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Numbers of the measurement must be positive, counts of starts not negative."""
+        for section in ("warmup", "capture", "steady_state", "load", "correctness"):
+            for key, value in vars(getattr(self.measure, section)).items():
+                if not isinstance(value, bool) and (value < 0 or (section != "warmup" and value == 0)):
+                    raise UserError(f"measure.{section}.{key}", "must be positive", value, "Fix conf/measure/ or the override.")
+        one_of("precision", self.precision, PRECISIONS)
+        positive("launch.num_threads", [self.launch.num_threads])
+
+
+def relevant_config(stage: str, settings: Settings) -> dict[str, Any]:
+    """The keys of a composed configuration that decide a measuring stage's record (dvc.yaml tracks the same)."""
+    keys = ("model", "mode", "device", "precision", "seed", "launch")
+    extra = {"load": ("slo", "arrival_rates"), "capture": ("device_memory_bytes",)}.get(stage, ())
+    document = asdict(settings)
+    code = {key: settings.code[key] for key in (stage, "files") if key in settings.code}
+    return {**{key: document[key] for key in (*keys, *extra)}, "measure": document["measure"][stage], "code": code}
+
+
+def read_settings(file: Path) -> Settings:
+    """Read and check a composed configuration. Raises UserError."""
+    return typed_settings(load_yaml(file), file.name)
+
+
+def typed_settings(document: Any, where: str) -> Settings:
+    """Check a composed document. Raises UserError."""
+    return typed(Settings, document, where)

@@ -1,0 +1,1 @@
+"""Typed result documents: what a stage measured, on what, from which configuration and code."""

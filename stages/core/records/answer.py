@@ -1,0 +1,189 @@
+"""attribution.json: what the records say together. study.json carries these parts on, under the names of its schema."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from stages.core.records.base import Document, Record
+
+Class = Literal["faster", "slower", "same", "undecided"]
+
+
+class Estimate(Document):
+    """A value with its interval over sets (Student-t, df = sets - 1). With one set `low` and `high` are None."""
+
+    value: float
+    low: float | None
+    high: float | None
+    num_sets: int
+
+
+class VsBaseline(Document):
+    """speedup = eager / mode at one shape, above 1 is faster, measured inside rotations."""
+
+    speedup: float
+    low: float | None
+    high: float | None
+    verdict: Class
+    factorial: str
+
+
+class Timing(Document):
+    """Step time of one mode at one shape, pooled over the sets of one factorial; us. p99 needs 459 samples, p90 20."""
+
+    median: float
+    p90: float | None
+    p99: float | None
+    n: int
+    ecdf: list[float]
+
+
+class ShapeTimes(Document):
+    """The three clocks at one shape (`decode/8`), and the comparison with eager on `wall_us`."""
+
+    wall_us: Timing
+    device_us: Timing | None
+    pipelined_us: Timing
+    vs_baseline: VsBaseline | None
+
+
+class SequenceTimes(Document):
+    """The headline: one pass over the sampled step sequence."""
+
+    sequence_s: Estimate
+    num_steps: int
+    steps_in_trace: int
+    tokens_per_s: float
+    vs_baseline: VsBaseline | None
+
+
+class Contrasts(Document):
+    """One point (a shape, or `sequence`) of one factorial; times in us. None where a cell is missing or unconfirmed.
+
+    Each contrast is estimated from its own differences inside rotations, so
+    `compiled_alone + replay_alone - interaction` can miss `total`: `closure_error_us` is that miss.
+    """
+
+    point: str
+    total: Estimate | None
+    compiled_alone: Estimate | None
+    replay_alone: Estimate | None
+    kernels_given_replay: Estimate | None
+    replay_given_compiled: Estimate | None
+    interaction: Estimate | None
+    closure_error_us: float | None
+    cell_us: dict[str, float]
+    measured_speedup: float | None
+    product_of_speedups: float | None
+    shapley_us: dict[str, float]
+    busy_saved_us: float | None
+    idle_saved_us: float | None
+    missing: list[str]
+
+
+class TwinPair(Document):
+    """An A/A pair: the same mode twice in one rotation. `different` counts against the machine, not the mode."""
+
+    mode: str
+    point: str
+    ratio: float
+    low: float | None
+    high: float | None
+    different: bool
+
+
+class FactorialAnswer(Document):
+    """Everything one factorial says. `cells`: cell key -> mode. `points`: `decode/1`..., `sequence`."""
+
+    cells: dict[str, str]
+    cell_reasons: dict[str, str]
+    num_sets: int
+    points: dict[str, Contrasts]
+    twins: list[TwinPair]
+
+
+class Bottleneck(Document):
+    """wall = busy + idle at one shape; shares of wall sum to 1. `dilation` = profiled wall / unprofiled wall.
+
+    Ceilings (baseline only): replay can save at most wall - busy, kernels at most busy - floor.
+    """
+
+    name: str
+    wall_us: float
+    busy_us: float
+    shares: dict[str, float]
+    dilation: float
+    sentence: str
+
+
+class Floor(Document):
+    """max(bytes / bandwidth, operations / rate) at one shape; `ratio` = measured device or wall time / floor."""
+
+    floor_us: float | None
+    ratio: float | None
+    reason: str = ""
+
+
+class BreakEven(Document):
+    """The smallest lifetime beyond which a mode stays ahead of the baseline at one arrival rate."""
+
+    answer: Literal["at", "always", "never", "undecided"]
+    lifetime_s: float | None
+    low_s: float | None
+    high_s: float | None
+
+
+class Lifetime(Document):
+    """Useful completions against worker lifetime. Keys: rate (string, 1/s, or `saturation`), then cache state.
+
+    `break_even`: rate -> cold|warm|artifact -> BreakEven. `completions`: rate -> cache state -> [[lifetime_s, n], ...].
+    """
+
+    ready_s: dict[str, float]
+    break_even: dict[str, dict[str, BreakEven]]
+    completions: dict[str, dict[str, list[list[float]]]]
+
+
+class Choice(Document):
+    """The recommendation for one lifetime and arrival rate."""
+
+    mode: str
+    runner_up: str | None
+    completions: float
+    runner_up_completions: float | None
+    reason: str
+
+
+class Verdict(Document):
+    """recommended: lifetime_s (string) -> rate (string) -> Choice; `mode` may be `undecided`."""
+
+    sentence: str
+    recommended: dict[str, dict[str, Choice]]
+    reasons: list[str]
+    caveats: list[str]
+    would_flip: list[str]
+    rejected: dict[str, str]
+    configuration: str
+
+
+class ModeAnswer(Document):
+    """What attribution adds to the records of one mode."""
+
+    steady_state: dict[str, ShapeTimes]
+    sequence: SequenceTimes | None
+    bottleneck: dict[str, Bottleneck]
+    floor: dict[str, Floor]
+    lifetime: Lifetime | None
+    max_sequences: int | None
+
+
+class Answer(Document):
+    """attribution.json."""
+
+    modes: dict[str, ModeAnswer]
+    factorials: dict[str, FactorialAnswer]
+    verdict: Verdict
+
+
+class AttributionRecord(Record[Answer]):
+    """attribution.json."""

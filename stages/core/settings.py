@@ -1,0 +1,83 @@
+"""params.yaml, typed: the study's choices."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stages.core import paths
+from stages.core.errors import UserError
+from stages.core.typed_yaml import load_yaml, one_of, positive, typed, unique
+
+BASELINE = "eager"
+PRECISIONS = ("fp32", "bf16")
+DEVICES = ("auto", "cpu", "cuda")
+
+
+@dataclass(kw_only=True)
+class Slo:
+    """Limits a request must meet to count: first token and mean time per output token, ms."""
+
+    ttft_ms: float = 1000.0
+    tpot_ms: float = 50.0
+
+
+@dataclass(kw_only=True)
+class GateSettings:
+    """`baseline`: a kept study that this one is compared with, or null."""
+
+    baseline: str | None = None
+
+
+@dataclass(kw_only=True)
+class Params:
+    """params.yaml. Raises UserError when a rule across keys is broken."""
+
+    name: str
+    model: str
+    trace: str
+    modes: list[str]
+    factorials: list[str]
+    measure: str
+    device: str = "auto"
+    precision: str = "fp32"
+    device_memory_bytes: int | None = None
+    slo: Slo = field(default_factory=Slo)
+    arrival_rates: list[Any] = field(default_factory=lambda: ["recorded"])
+    lifetimes_s: list[float] = field(default_factory=lambda: [60.0, 600.0, 3600.0, 86400.0])
+    gate: GateSettings = field(default_factory=GateSettings)
+    overrides: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Check values and lists."""
+        one_of("device", self.device, DEVICES)
+        one_of("precision", self.precision, PRECISIONS)
+        for key in ("modes", "factorials", "arrival_rates", "lifetimes_s"):
+            unique(key, getattr(self, key))
+        if not self.modes:
+            raise UserError("modes", "must name at least one mode", self.modes, "Name files of conf/mode, e.g. [eager, compile].")
+        for rate in self.arrival_rates:
+            if rate != "recorded" and not (isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0):
+                raise UserError("arrival_rates", "must be positive numbers (1/s) or `recorded`", rate, "Fix params.yaml.")
+        positive("lifetimes_s", self.lifetimes_s)
+        positive("slo.ttft_ms", [self.slo.ttft_ms])
+        positive("slo.tpot_ms", [self.slo.tpot_ms])
+        if self.device_memory_bytes is not None:
+            positive("device_memory_bytes", [self.device_memory_bytes])
+
+    def all_modes(self) -> list[str]:
+        """The modes asked for, and the baseline."""
+        return self.modes if BASELINE in self.modes else [BASELINE, *self.modes]
+
+
+def params_file() -> Path:
+    """$OPMODE_PARAMS (a sweep's cell), or params.yaml at the root."""
+    return Path(os.environ.get("OPMODE_PARAMS") or paths.root() / "params.yaml")
+
+
+def read_params(file: Path | None = None) -> Params:
+    """Read and check params.yaml. Raises UserError."""
+    file = file or params_file()
+    return typed(Params, load_yaml(file), file.name)

@@ -1,0 +1,55 @@
+"""correctness: does the mode give the answers that eager gives, on calls that really are replays?
+
+Teacher-forced logits against a higher-precision reference (the mode's error may be a fixed multiple of eager's own),
+greedy tokens, bit equality where the kernels are the same, and the model's tasks with known answers.
+Reads config/<mode>.yaml, trace/plan.json. Writes correctness/<mode>.json.
+
+    python -m stages.correctness --mode compile
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from stages.core import paths
+from stages.core.composed import Settings
+from stages.core.errors import run_command
+from stages.core.partial import Partial
+from stages.core.records.correctness import Answers, Check, CorrectnessRecord
+from stages.core.settings import BASELINE
+from stages.workers.measurement import Study, measure_mode, require_item, worker
+
+
+def measure(study: Study, settings: Settings, partial: Partial) -> Answers:
+    """All checks of one mode."""
+    options = settings.measure.correctness
+    with worker(study, settings, "correctness") as started:
+        started.ready()
+        documents = started.ask(
+            "stages.workers.checking:check",
+            precision=settings.precision,
+            baseline=study.settings(BASELINE).mode,
+            calls_per_shape=options.calls_per_shape,
+            num_examples=options.num_examples,
+        )
+    checks = [Check(**document) for document in documents]
+    return Answers(verdict=verdict(checks), checks=checks)
+
+
+def verdict(checks: list[Check]) -> str:
+    """`wrong` when any check failed, `not_checked` when none ran."""
+    if any(check.verdict == "fail" for check in checks):
+        return "wrong"
+    return "correct" if any(check.verdict == "pass" for check in checks) else "not_checked"
+
+
+def main() -> None:
+    """Check one mode."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mode", required=True)
+    mode = require_item(parser.parse_args().mode, "mode", paths.latest() / "config")
+    measure_mode("correctness", mode, CorrectnessRecord, measure)
+
+
+if __name__ == "__main__":
+    run_command(main)

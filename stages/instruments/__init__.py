@@ -1,0 +1,1 @@
+"""Instruments: clocks, counters, profiler, memory, hardware. The only place that touches torch's private names."""

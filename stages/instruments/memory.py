@@ -1,0 +1,41 @@
+"""Bytes on the device, by what holds them."""
+
+from __future__ import annotations
+
+import resource
+from typing import Any
+
+import torch
+
+
+def allocated_bytes() -> int:
+    """Bytes live in torch's CUDA allocator; 0 on a CPU, where it keeps no account."""
+    return torch.cuda.memory_allocated() if torch.cuda.is_available() else 0
+
+
+def peak_bytes() -> int:
+    """Most bytes ever reserved by torch's CUDA allocator; the process's peak resident set on a CPU."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_reserved()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def reserved_bytes() -> int:
+    """Bytes reserved now by torch's CUDA allocator; the process's peak resident set on a CPU."""
+    return torch.cuda.memory_reserved() if torch.cuda.is_available() else peak_bytes()
+
+
+def graph_pool_bytes() -> int:
+    """Bytes of segments that belong to a private pool, which only captured graphs use; 0 on a CPU."""
+    if not torch.cuda.is_available():
+        return 0
+    segments: list[dict[str, Any]] = torch.cuda.memory_snapshot()  # type: ignore[no-untyped-call]
+    return sum(int(segment["total_size"]) for segment in segments if tuple(segment.get("segment_pool_id", (0, 0))) != (0, 0))
+
+
+def outside_allocator_bytes() -> int:
+    """Device bytes in use that torch did not reserve: context, modules, graph executables; 0 on a CPU."""
+    if not torch.cuda.is_available():
+        return 0
+    free, total = torch.cuda.mem_get_info()
+    return max(0, total - free - torch.cuda.memory_reserved())

@@ -1,0 +1,124 @@
+"""From a profiler session to numbers: kernels by the launch that sent them, busy and idle time of a step.
+
+A kernel belongs to the runtime call with its correlation id: to a replay if that call is `cudaGraphLaunch`, to an
+individual launch if it is `*LaunchKernel*`, else it is unattributed (torch 2.11's profiler has no graph ids). Busy
+time is the union of device intervals, never their sum. On a CPU, operators' intervals stand for kernels.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stages.core.records.path import KernelTime, ProfiledStep
+from stages.instruments.intervals import Interval, clipped, length, minus, union
+
+_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
+_ATTENTION = ("attention", "fmha", "flash", "sdpa", "mha")
+
+
+@dataclass
+class ProfiledCalls:
+    """The complete events of one session (Chrome trace format: ts and dur in us)."""
+
+    events: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, session: Any) -> ProfiledCalls:
+        """Read a `torch.profiler.profile` through its own export."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "profile.json"
+            session.export_chrome_trace(str(file))
+            document = json.loads(file.read_text(encoding="utf-8"))
+        return cls([event for event in document["traceEvents"] if event.get("ph") == "X" and event.get("dur", -1) >= 0])
+
+    def windows(self, shape: str) -> list[Interval]:
+        """Host intervals of the marked calls of one shape."""
+        return [
+            _interval(event) for event in self.events if event["name"] == f"opmode {shape}" and event.get("cat") == "user_annotation"
+        ]
+
+    def within(self, window: Interval, categories: tuple[str, ...]) -> list[dict[str, Any]]:
+        """Events of these categories that begin inside a window."""
+        return [event for event in self.events if event.get("cat") in categories and window[0] <= event["ts"] <= window[1]]
+
+
+def read_profile(calls: ProfiledCalls, shapes: Iterable[str], num_calls: int, device: str) -> list[ProfiledStep]:
+    """One averaged step a shape. Raises AssertionError when a marked call is missing from the session."""
+    steps = []
+    for shape in shapes:
+        windows = calls.windows(shape)
+        assert len(windows) == num_calls, f"the profile holds {len(windows)} of {num_calls} calls of {shape}"
+        steps.append(_step(calls, shape, windows, device))
+    return steps
+
+
+def _step(calls: ProfiledCalls, shape: str, windows: list[Interval], device: str) -> ProfiledStep:
+    phase, _, size = shape.partition("/")
+    categories = _DEVICE if device == "cuda" else ("cpu_op",)
+    work = [event for window in windows for event in calls.within(window, categories)]
+    launches = _launches(calls, windows)
+    launched = Counter(launches.get(event["args"].get("correlation"), "unattributed") for event in work) if device == "cuda" else Counter()
+    count = len(windows)
+    times = [_times(calls, window, categories) for window in windows]
+    graph_launches = sum(1 for window in windows for event in calls.within(window, ("cuda_runtime",)) if "GraphLaunch" in event["name"])
+    return ProfiledStep(
+        phase="decode" if phase == "decode" else "prefill",
+        size=int(size),
+        num_calls=count,
+        **{key: sum(time[key] for time in times) / count for key in times[0]},
+        kernels_per_call=len(work) / count,
+        graph_launches_per_call=graph_launches / count,
+        graph_kernels_per_call=launched["graph"] / count,
+        individual_kernels_per_call=launched["individual"] / count,
+        unattributed_kernels_per_call=launched["unattributed"] / count,
+        attention_kernels=sorted({event["name"][:120] for event in work if any(word in event["name"].lower() for word in _ATTENTION)}),
+        top_kernels=_top(work, count),
+    )
+
+
+def _launches(calls: ProfiledCalls, windows: list[Interval]) -> dict[int, str]:
+    kinds: dict[int, str] = {}
+    for window in windows:
+        for event in calls.within(window, ("cuda_runtime", "cuda_driver")):
+            kind = "graph" if "GraphLaunch" in event["name"] else "individual"
+            if kind == "graph" or any(word in event["name"] for word in ("LaunchKernel", "Memcpy", "Memset")):
+                kinds[event["args"].get("correlation")] = kind
+    return kinds
+
+
+def _times(calls: ProfiledCalls, window: Interval, categories: tuple[str, ...]) -> dict[str, float]:
+    """Wall, busy, and the idle time by what the host did then: compile > launch > wait > Python, each once."""
+    busy = clipped(union(_interval(event) for event in calls.within(window, categories)), window)
+    idle = minus([window], busy)
+    host = calls.within(window, ("cuda_runtime", "cuda_driver", "cpu_op", "python_function", "user_annotation"))
+    kinds = {
+        "host_compile_us": [event for event in host if "dynamo_timed" in event["name"] or "CUDAGraphNode.record" in event["name"]],
+        "host_launch_us": [event for event in host if "Launch" in event["name"] or "Memcpy" in event["name"] or "Memset" in event["name"]],
+        "host_wait_us": [event for event in host if "Synchronize" in event["name"]],
+    }
+    result = {"wall_us": window[1] - window[0], "busy_us": length(busy)}
+    for key, events in kinds.items():
+        spans = clipped(union(_interval(event) for event in events), window)
+        remaining = minus(idle, spans)
+        result[key], idle = length(idle) - length(remaining), remaining
+    result["host_python_us"] = length(idle)
+    return result
+
+
+def _top(work: list[dict[str, Any]], num_calls: int) -> list[KernelTime]:
+    total: Counter[str] = Counter()
+    count: Counter[str] = Counter()
+    for event in work:
+        total[event["name"][:120]] += event["dur"]
+        count[event["name"][:120]] += 1
+    return [KernelTime(name=name, total_us=time / num_calls, count=count[name] / num_calls) for name, time in total.most_common(15)]
+
+
+def _interval(event: dict[str, Any]) -> Interval:
+    return (float(event["ts"]), float(event["ts"]) + float(event["dur"]))

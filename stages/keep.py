@@ -1,0 +1,65 @@
+"""keep: sets reports/latest aside under a name, with the params.yaml and dvc.lock it came from.
+
+    python -m stages.keep h200_llama      -> reports/studies/h200_llama/
+
+The copy is complete or absent (it is made beside its place and renamed), never replaces another, and is refused when
+params.yaml was edited since: a kept study must say what it came from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from stages.core import kept_studies, paths
+from stages.core.errors import UserError, run_command
+from stages.core.settings import Params, params_file, read_params
+from stages.views import document
+
+
+def keep(name: str) -> Path:
+    """Copy latest/, params.yaml and dvc.lock to the kept study `name`; returns its folder. Raises UserError."""
+    target = paths.study(kept_studies.checked_name(name))
+    if target.exists():
+        raise UserError("name", "must not be taken", name, f"Choose another, or remove {target} first.")
+    _check_same_choices(document.load(paths.latest() / "study.json"), read_params())
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".keep-") as beside:
+        copy = Path(beside) / name
+        shutil.copytree(paths.latest(), copy, ignore=shutil.ignore_patterns(".*"))
+        for file in (params_file(), paths.root() / "dvc.lock"):
+            if file.is_file():
+                shutil.copy2(file, copy / file.name)
+        copy.rename(target)
+    return target
+
+
+def _check_same_choices(study: document.Study, params: Params) -> None:
+    asked: dict[str, Any] = {"name": params.name, "precision": params.precision, "modes": sorted(params.all_modes())}
+    measured = {"name": study.get("name"), "precision": document.dig(study, "model", "precision"), "modes": sorted(study["modes"])}
+    chosen = document.part(study, "choices")
+    for key in ("measure", "device", "device_memory_bytes", "arrival_rates", "lifetimes_s", "factorials", "overrides"):
+        asked[key], measured[key] = getattr(params, key), chosen.get(key)
+    different = [key for key in asked if asked[key] != measured[key]]
+    if different:
+        key = different[0]
+        raise UserError(
+            f"params.yaml: {key}", f"must be what the study was made with ({measured[key]})", asked[key], "Run dvc repro first."
+        )
+
+
+def main() -> None:
+    """Parse the command line and keep."""
+    parser = argparse.ArgumentParser(prog="python -m stages.keep", description="Keep reports/latest under a name.")
+    parser.add_argument("name", help="folder under reports/studies")
+    target = keep(parser.parse_args().name)
+    without = "" if (target / "dvc.lock").is_file() else " (there is no dvc.lock: this study was not made by dvc repro)"
+    sys.stdout.write(f"kept in {target}{without}\n")
+
+
+if __name__ == "__main__":
+    run_command(main)

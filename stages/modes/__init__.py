@@ -1,0 +1,1 @@
+"""Operating modes: each states a claim on two axes and knows how to get there."""

@@ -1,0 +1,57 @@
+"""What every mode states about itself, and the mode that changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stages.core.errors import UserError
+
+TRANSFORMS = ("none", "dynamo", "inductor", "inductor_autotune", "aot")
+REPLAYS = ("none", "manual", "trees", "engine")
+STABILITIES = ("public", "prototype", "private")
+
+
+@dataclass(kw_only=True)
+class BaseMode:
+    """The claim that evidence confirms or refutes, and the configuration that a user copies.
+
+    Raises UserError for a value outside its list.
+    """
+
+    name: str
+    family: str = "torch"
+    transform: str
+    replay: str
+    documented_at: str
+    stability: str
+    configuration: str
+
+    def __post_init__(self) -> None:
+        """Check the claim's values."""
+        for key, allowed in (("transform", TRANSFORMS), ("replay", REPLAYS), ("stability", STABILITIES)):
+            if getattr(self, key) not in allowed:
+                raise UserError(
+                    f"mode.{key}", f"must be one of {', '.join(allowed)}", getattr(self, key), f"Fix conf/mode/{self.name}.yaml."
+                )
+
+    def files(self) -> list[Path]:
+        """No file's content counts as configuration."""
+        return []
+
+    def unavailable(self, device: str) -> str:
+        """A mode that replays CUDA graphs needs a CUDA device."""
+        return "needs CUDA: a CPU has no CUDA graphs" if self.replay != "none" and device != "cuda" else ""
+
+    def transformed(self, function: Callable[..., Any], num_shapes: int) -> Callable[..., Any]:
+        """The function itself."""
+        return function
+
+    def held(self, call: Callable[[], Any], pool: Any) -> Callable[[], Any]:
+        """The call itself."""
+        return call
+
+    def before_step(self) -> None:
+        """Nothing to mark."""

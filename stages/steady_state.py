@@ -1,0 +1,186 @@
+"""steady_state: step times of the cells of one factorial, alive together on one device, timed in rotations.
+
+One cell runs at a time, in balanced order (E C R CR, then reversed, then rotated), so that every contrast is taken
+inside a rotation and slow drift of the machine cancels. A process has an offset of its own: the unit of repetition is
+a fresh set of processes. A/A twins (the same mode twice) show what the machine itself calls different.
+Reads config/factorial/<name>.yaml, trace/. Writes steady_state/<name>.json.
+
+    python -m stages.steady_state --factorial inductor_manual
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from stages.core import digest, paths
+from stages.core.composed import Settings, relevant_config, typed_settings
+from stages.core.errors import run_command
+from stages.core.partial import Partial
+from stages.core.records.base import Document
+from stages.core.records.steps import Block, Cell, Rotations, SequenceRun, SteadyStateRecord
+from stages.core.typed_yaml import load_yaml
+from stages.workers.measurement import Study, hashes_of, require_item, unavailable, worker, write_record
+from stages.workers.process import Worker, WorkerFailed
+
+FILL_SHARE = 2  # decode starts with slots filled to context / 2
+
+
+class Set(Document):
+    """What one set of processes measured, and the cells that broke in it."""
+
+    blocks: list[Block]
+    sequences: list[SequenceRun]
+    failed: dict[str, str]
+
+
+def measure(study: Study, name: str, cells: list[Cell], settings: dict[str, Settings], partial: Partial) -> Rotations:
+    """All sets of one factorial; `settings` has the cells that can run."""
+    options = next(iter(settings.values())).measure.steady_state
+    sets = [partial.part(f"set-{index}", Set, lambda index=index: _measure_set(study, settings, index)) for index in range(options.num_sets)]
+    failed = {cell: reason for one in sets for cell, reason in one.failed.items()}
+    context = study.plan.context_tokens // FILL_SHARE
+    sequences = [run for one in sets for run in one.sequences if run.cell not in failed]
+    return Rotations(
+        factorial=name,
+        cells=[cell.model_copy(update={"status": "failed", "reason": failed[cell.cell]}) if cell.cell in failed else cell for cell in cells],
+        num_sets=options.num_sets,
+        decode_context_tokens=context,
+        sequence_steps=max((run.num_steps for run in sequences), default=0),
+        sequence_steps_in_trace=study.plan.num_steps,
+        blocks=[block for one in sets for block in one.blocks if block.cell not in failed],
+        sequences=sequences,
+    )
+
+
+def _measure_set(study: Study, settings: dict[str, Settings], index: int) -> Set:
+    with ExitStack() as stack:
+        workers = {cell: stack.enter_context(worker(study, one, f"steady-{cell}")) for cell, one in settings.items()}
+        rotation = _Rotation(study, settings, index, _ready(workers))
+        return rotation.run()
+
+
+def _ready(workers: dict[str, Worker]) -> tuple[dict[str, Worker], dict[str, str]]:
+    """The workers that became ready, and why the others did not."""
+    failed = {}
+    for cell, one in workers.items():
+        try:
+            one.ready()
+        except WorkerFailed as error:
+            failed[cell] = error.reason
+    return {cell: one for cell, one in workers.items() if cell not in failed}, failed
+
+
+class _Rotation:
+    """The blocks of one set."""
+
+    def __init__(self, study: Study, settings: dict[str, Settings], set_index: int, ready: tuple[dict[str, Worker], dict[str, str]]) -> None:
+        self.study, self.settings, self.set_index = study, settings, set_index
+        self.workers, self.failed = ready
+        self.blocks: list[Block] = []
+        self.sequences: list[SequenceRun] = []
+
+    def run(self) -> Set:
+        """Every shape and the sequence, rotation by rotation."""
+        plan = self.study.plan
+        shapes = [f"decode/{size}" for size in plan.capture_sizes] + [f"prefill/{size}" for size in plan.prompt_sizes]
+        options = next(iter(self.settings.values())).measure.steady_state
+        for rotation_index in range(options.num_rotations):
+            order = balanced_order(list(self.workers), rotation_index)
+            for shape in shapes:
+                for order_index, cell in enumerate(order):
+                    self._attempt(cell, lambda cell=cell, shape=shape, at=(rotation_index, order_index): self._block(cell, shape, *at))
+            for cell in order:
+                self._attempt(cell, lambda cell=cell, rotation_index=rotation_index: self._sequence(cell, rotation_index))
+        return Set(blocks=self.blocks, sequences=self.sequences, failed=self.failed)
+
+    def _attempt(self, cell: str, measure: Any) -> None:
+        if cell in self.failed:
+            return
+        try:
+            measure()
+        except WorkerFailed as error:
+            self.failed[cell] = error.reason
+
+    def _block(self, cell: str, shape: str, rotation_index: int, order_index: int) -> None:
+        options = self.settings[cell].measure.steady_state
+        timed = self.workers[cell].ask(
+            "stages.workers.timing:time_block",
+            shape=shape,
+            num_calls=options.calls_per_block,
+            pipelined_calls=options.pipelined_calls,
+            context_tokens=self.study.plan.context_tokens // FILL_SHARE,
+        )
+        at = {"set_index": self.set_index, "rotation_index": rotation_index, "order_index": order_index}
+        self.blocks.append(Block(cell=cell, mode=self.settings[cell].mode["name"], shape=shape, **at, **timed))
+
+    def _sequence(self, cell: str, rotation_index: int) -> None:
+        measure = self.settings[cell].measure
+        timed = self.workers[cell].ask(
+            "stages.workers.timing:time_sequence",
+            requests=self.study.requests,
+            num_steps=measure.steady_state.sequence_steps,
+            plan_settings=measure.plan,
+            context_tokens=self.study.plan.context_tokens // FILL_SHARE,
+        )
+        mode = self.settings[cell].mode["name"]
+        self.sequences.append(SequenceRun(cell=cell, mode=mode, set_index=self.set_index, rotation_index=rotation_index, **timed))
+
+
+def balanced_order(cells: Sequence[str], rotation_index: int) -> list[str]:
+    """The order of one rotation: rotations 0, 2, ... start one cell later each, 1, 3, ... are the reverse of the one before."""
+    if not cells:
+        return []
+    shift = (rotation_index // 2) % len(cells)
+    order = [*cells[shift:], *cells[:shift]]
+    return order[::-1] if rotation_index % 2 else order
+
+
+def cells_of(document: dict[str, Any], twins: bool) -> tuple[list[Cell], dict[str, Settings]]:
+    """The factorial's cells with what can be said before measuring, and the settings of those that can run."""
+    wanted = list(document["modes"].items())
+    wanted += [(f"{cell}#2", document["modes"][cell]) for cell in document["twins"] if twins]
+    cells, runnable = [], {}
+    for cell, mode in wanted:
+        resolved = document["cells"][cell.removesuffix("#2")]
+        if resolved is None:
+            cells.append(Cell(cell=cell, mode=mode, status="skipped", reason="params.yaml does not list this mode"))
+            continue
+        settings = typed_settings(resolved, f"factorial {document['name']}, cell {cell}")
+        why_not = unavailable(settings)
+        cells.append(Cell(cell=cell, mode=mode, status="unavailable" if why_not else "ok", reason=why_not))
+        if not why_not:
+            runnable[cell] = settings
+    return cells, runnable
+
+
+def main() -> None:
+    """Measure one factorial."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--factorial", required=True)
+    folder = paths.latest() / "config" / "factorial"
+    name = require_item(parser.parse_args().factorial, "factorial", folder)
+    document = load_yaml(folder / f"{name}.yaml")
+    study = Study(paths.latest())
+    first = next(resolved for resolved in document["cells"].values() if resolved is not None)
+    settings = typed_settings(first, f"factorial {name}")
+    cells, runnable = cells_of(document, settings.measure.steady_state.twins)
+    config = {cell: relevant_config("steady_state", one) for cell, one in runnable.items()}
+    hashes = hashes_of(study, settings, "steady_state", [config, document["modes"], document["twins"]])
+    code = digest.of_document({cell: one.code.get("steady_state", "") for cell, one in runnable.items()})
+    why_not = "" if len(runnable) > 0 else "; ".join(f"{cell.cell}: {cell.reason}" for cell in cells)
+    write_record(
+        study,
+        "steady_state",
+        name,
+        SteadyStateRecord,
+        hashes.model_copy(update={"code": code}),
+        lambda partial: measure(study, name, cells, runnable, partial),
+        why_not,
+    )
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,1 @@
+"""MLflow: what a study says as runs (no mlflow there), and the store that takes each of them once."""

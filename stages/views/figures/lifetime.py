@@ -1,0 +1,125 @@
+"""Useful completions against worker lifetime: the figure of the first screen. Start-up is in every line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from stages.views import palette, words
+from stages.views.document import Study, baseline, dig, headline_choice, mode_names, part, shown_modes, sort_numeric
+from stages.views.drawing import Drawn, draw, from_zero
+
+_STATES = {"cold": "-", "warm": "--"}
+
+
+def lifetime(study: Study) -> Drawn | None:
+    """Completions of the baseline, the recommended mode and the runner-up, from cold (solid) and warm (dashed) caches."""
+    rate, names = _drawn_rate(study), _drawn_modes(study)
+    if rate is None or not names:
+        return None
+    curves = {name: part(study, "modes", name, "lifetime", "completions", rate) for name in names}
+    colours = palette.mode_colours(mode_names(study), baseline(study))
+    horizon = _horizon(study, names, rate)
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        for name in names:
+            _lines(axes, curves[name], name, colours[name], horizon)
+            _break_even(axes, part(study, "modes", name, "lifetime", "break_even", rate), colours[name], horizon)
+        from_zero(axes)
+        axes.set_xlim(0, horizon)
+        axes.set_xlabel("worker lifetime, s (from process start)")
+        axes.set_ylabel("useful completions")
+        axes.legend(loc="upper left", fontsize=10, frameon=True, facecolor=palette.PAPER, edgecolor="none", framealpha=1)
+
+    where = "at saturation" if rate == "saturation" else f"at {words.rate(rate)}"
+    caption = (
+        "Requests answered within the SLO in the whole life of a worker, start-up and its backlog included."
+        " Solid: cold caches; dashed: warm; vertical lines and bands: break-even and its interval."
+    )
+    return draw(
+        "lifetime", f"Useful completions against worker lifetime, {where}", caption, _alternative(study, names, rate), (7.2, 3.9), paint
+    )
+
+
+def _drawn_modes(study: Study) -> list[str]:
+    choice = headline_choice(study)
+    wanted = [baseline(study)] + ([str(choice[2].get("mode")), str(choice[2].get("runner_up"))] if choice else [])
+    with_curves = [name for name in shown_modes(study) if dig(study, "modes", name, "lifetime", "completions")]
+    chosen = [name for name in dict.fromkeys(wanted) if name in with_curves]
+    others = sorted((name for name in with_curves if name not in chosen), key=lambda name: -_last(study, name))
+    return [*chosen, *others][:3]
+
+
+def _last(study: Study, name: str) -> float:
+    """Completions at the longest lifetime drawn, from cold."""
+    rows = dig(study, "modes", name, "lifetime", "completions", _drawn_rate(study) or "", "cold") or []
+    return float(rows[-1][1]) if rows else 0.0
+
+
+def _drawn_rate(study: Study) -> str | None:
+    rates = part(study, "modes", baseline(study), "lifetime", "completions")
+    choice = headline_choice(study)
+    if choice and choice[1] in rates:
+        return choice[1]
+    return next(iter(sort_numeric(rates)), None)
+
+
+def _horizon(study: Study, names: list[str], rate: str) -> float:
+    """Far enough to see every start and every crossing, near enough to tell them apart."""
+    marks = [words.number(dig(study, "modes", name, "lifetime", "ready_s", state)) for name in names for state in _STATES]
+    for name in names:
+        for found in part(study, "modes", name, "lifetime", "break_even", rate).values():
+            marks.append(words.number(dig(found, "lifetime_s")))
+    longest = max(
+        (point[0] for name in names for rows in part(study, "modes", name, "lifetime", "completions", rate).values() for point in rows),
+        default=1.0,
+    )
+    return min(longest, 3.0 * max((mark for mark in marks if mark), default=longest))
+
+
+def _lines(axes: Axes, curves: Mapping[str, Any], name: str, colour: str, horizon: float) -> None:
+    for state, style in _STATES.items():
+        rows = _cut(curves.get(state) or [], horizon)
+        if rows:
+            text = words.clean(name) if state == "cold" else None
+            axes.plot([row[0] for row in rows], [row[1] for row in rows], style, color=colour, linewidth=2, label=text)
+        if rows and len(rows[0]) > 3:
+            axes.fill_between(
+                [row[0] for row in rows], [row[2] for row in rows], [row[3] for row in rows], color=colour, alpha=0.15, linewidth=0
+            )
+
+
+def _cut(rows: list[list[float]], horizon: float) -> list[list[float]]:
+    """Rows up to the horizon, the last one interpolated, so that the y axis fits what is seen."""
+    inside = [row for row in rows if row[0] <= horizon]
+    after = next((row for row in rows if row[0] > horizon), None)
+    if inside and after:
+        share = (horizon - inside[-1][0]) / (after[0] - inside[-1][0])
+        inside = [*inside, [a + share * (b - a) for a, b in zip(inside[-1], after, strict=True)]]
+    return inside
+
+
+def _break_even(axes: Axes, found: Mapping[str, Any], colour: str, horizon: float) -> None:
+    for state, style in _STATES.items():
+        at, low, high = (words.number(dig(found, state, key)) for key in ("lifetime_s", "low_s", "high_s"))
+        if at is not None and at <= horizon:
+            axes.axvline(at, color=colour, linewidth=1, linestyle=style, alpha=0.8)
+        if low is not None and high is not None:
+            axes.axvspan(low, min(high, horizon), color=colour, alpha=0.10, linewidth=0)
+
+
+def _alternative(study: Study, names: list[str], rate: str) -> str:
+    sentences = []
+    for name in names:
+        start = words.seconds(dig(study, "modes", name, "lifetime", "ready_s", "cold"))
+        found = part(study, "modes", name, "lifetime", "break_even", rate, "cold")
+        answer = {"at": f"ahead of {baseline(study)} after {words.seconds(found.get('lifetime_s'))}"}.get(
+            str(found.get("answer")), found.get("answer")
+        )
+        against = "" if name == baseline(study) or not answer else f", break-even: {answer}"
+        sentences.append(f"{name} ready after {start} from cold{against}.")
+    return words.clean(" ".join(sentences))

@@ -1,0 +1,207 @@
+"""The first screen: the verdict in one sentence, what it was measured on, three badges, one line why, and the price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from stages.views import words
+from stages.views.document import (
+    Study,
+    arrival_rates,
+    baseline,
+    decode_batches,
+    dig,
+    headline_choice,
+    mode_names,
+    part,
+    points,
+    rates,
+    why_not,
+)
+from stages.views.figures.waterfall import describe
+from stages.views.tables.proof import twins
+from stages.views.tables.service import sequences_lost
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A claim that links to its section. `tone`: good, warn, bad, or none (nothing to say)."""
+
+    text: str
+    section: str
+    tone: str
+
+    @property
+    def mark(self) -> str:
+        """The tone without colour."""
+        return {"good": "✓", "warn": "!", "bad": "✗"}.get(self.tone, "–")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A name and its value on the context line."""
+
+    name: str
+    value: str
+
+
+def sentence(study: Study) -> str:
+    """The verdict's own sentence."""
+    return words.clean(dig(study, "verdict", "sentence") or "No verdict: nothing in this study could be compared.")
+
+
+def context(study: Study) -> list[Fact]:
+    """What the verdict holds for: model, release, device, precision, attention, shapes, arrivals, limits."""
+    model, machine, trace = part(study, "model"), part(study, "environment"), part(study, "trace")
+    found = {
+        "model": _with(model.get("name"), _parameters(model.get("parameters"))),
+        "torch": machine.get("torch"),
+        "driver": machine.get("driver"),
+        "device": machine.get("gpu") or machine.get("cpu") or machine.get("device"),
+        "precision": model.get("precision"),
+        "attention": _joined(model.get("attention_kernels")),
+        "shapes": _shapes(study),
+        "trace": trace.get("name"),
+        "arrivals": _joined(words.rate(rate) for rate in arrival_rates(study)),
+        "SLO": _limits(study),
+    }
+    return [Fact(name, words.clean(value)) for name, value in found.items() if value]
+
+
+def badges(study: Study) -> list[Badge]:
+    """Path proved, answers checked, machine quiet."""
+    return [_path_badge(study), _answers_badge(study), _quiet_badge(study)]
+
+
+def why(study: Study) -> str:
+    """Eager's bottleneck, then what compiling and replaying save, in one line."""
+    for batch in [*decode_batches(study), "sequence"]:
+        where = dig(study, "modes", baseline(study), "bottleneck", batch)
+        savings = _savings(study, batch)
+        if where or savings:
+            return words.clean(f"{_bottleneck(study, where, batch)} {savings}".strip())
+    return ""
+
+
+def _bottleneck(study: Study, where: Any, batch: str) -> str:
+    said = dig(where, "sentence") or (f"{describe(batch)} is {dig(where, 'name')}" if where else "")
+    return f"{baseline(study)}: {str(said).rstrip('.')}." if said else ""
+
+
+def price(study: Study) -> str:
+    """What the recommended mode costs: ready time, graph memory, sequences lost, p99 with churn."""
+    name = chosen(study)
+    if not name:
+        return ""
+    mode = part(study, "modes", name)
+    starts = [
+        f"{words.seconds(value)} {state}"
+        for state in ("cold", "warm", "artifact")
+        if words.number(value := dig(mode, "startup", state, "ready_s")) is not None
+    ]
+    pools, lost = words.number(dig(mode, "memory", "graph_pool_bytes")), sequences_lost(study, name)
+    p99 = _p99_tpot_ms(study, name)
+    parts = [
+        f"ready after {', '.join(starts)}" if starts else "",
+        f"{words.size(pools)} of graphs" if pools is not None else "",
+        _lost(lost),
+        f"p99 TPOT {words.plain(p99, 'ms')} with compiles and captures left in" if p99 is not None else "",
+    ]
+    return words.clean(f"{name}: {'; '.join(text for text in parts if text)}.") if any(parts) else ""
+
+
+def _p99_tpot_ms(study: Study, name: str) -> float | None:
+    """At the verdict's arrival rate, else at the first rate that has enough samples."""
+    choice = headline_choice(study)
+    tried = ([choice[1]] if choice else []) + rates(study)
+    found = [words.number(dig(study, "modes", name, "load", rate, "tpot_ms", "p99")) for rate in tried]
+    return next((value for value in found if value is not None), None)
+
+
+def chosen(study: Study) -> str:
+    """The recommended mode of the first screen, or an empty string (undecided, nothing recommended)."""
+    choice = headline_choice(study)
+    name = str(choice[2].get("mode")) if choice else ""
+    return name if name in study["modes"] and not why_not(study, name) else ""
+
+
+def _path_badge(study: Study) -> Badge:
+    ran = [name for name in mode_names(study) if part(study, "modes", name, "evidence")]
+    proved = [name for name in ran if dig(study, "modes", name, "evidence", "verdict") in ("confirmed", "settled")]
+    name = chosen(study)
+    if not ran:
+        return Badge("Path: no evidence", "paths", "none")
+    text = f"Path proved: {len(proved)} of {len(ran)} modes" + (f", {name} among them" if name in proved else "")
+    return Badge(text, "paths", _tone(len(proved) == len(ran), name, proved))
+
+
+def _answers_badge(study: Study) -> Badge:
+    verdicts = {name: dig(study, "modes", name, "correctness", "verdict") for name in mode_names(study)}
+    checked = [name for name, verdict in verdicts.items() if verdict in ("correct", "wrong")]
+    correct = [name for name in checked if verdicts[name] == "correct"]
+    if not checked:
+        return Badge("Answers: not checked", "correctness", "none")
+    text = f"Answers checked: {len(correct)} of {len(checked)} modes correct"
+    return Badge(text, "correctness", _tone(correct == checked, chosen(study), correct))
+
+
+def _tone(complete: bool, name: str, good: list[str]) -> str:
+    """A badge vouches for the recommended mode; without one, for all."""
+    return "good" if complete or name in good else "warn"
+
+
+def _quiet_badge(study: Study) -> Badge:
+    pairs = twins(study)
+    different = sum(bool(dig(pair, "different")) for pair in pairs)
+    if not pairs:
+        return Badge("Machine: no A/A pairs", "machine", "none")
+    return Badge(f"Machine quiet: A/A {different} of {len(pairs)} called different", "machine", "warn" if different else "good")
+
+
+def _savings(study: Study, batch: str) -> str:
+    """In ms a step, from the first factorial that knows this point."""
+    names = {"kernels_given_replay": "kernels", "replay_given_compiled": "launch and Python (replay)", "interaction": "interaction"}
+    for _, answer in sorted(part(study, "attribution").items()):
+        found = points(answer).get(batch)
+        saved = {text: value for key, text in names.items() if (value := words.number(dig(found, key, "value"))) is not None}
+        if saved:
+            listed = ", ".join(f"{text} {_ms(value)}" for text, value in saved.items())
+            return f"Saved a step ({describe(batch)}): {listed}, together {_ms(words.number(dig(found, 'total', 'value')))}."
+    return ""
+
+
+def _ms(value_us: float | None) -> str:
+    return words.ABSENT if value_us is None else words.plain(value_us / 1e3, "ms")
+
+
+def _lost(lost: float | None) -> str:
+    if lost is None:
+        return ""
+    return f"{words.count(lost)} fewer concurrent sequences" if lost > 0 else "no concurrent sequence lost"
+
+
+def _with(name: Any, more: str) -> str:
+    return f"{name} ({more})" if name and more else str(name or "")
+
+
+def _parameters(value: Any) -> str:
+    found = words.number(value)
+    if found is None:
+        return ""
+    return f"{words.significant(found / 1e9)} B parameters" if found >= 1e9 else f"{words.significant(found / 1e6)} M parameters"
+
+
+def _joined(values: Iterable[Any] | None) -> str:
+    return values if isinstance(values, str) else ", ".join(str(value) for value in values or [])
+
+
+def _shapes(study: Study) -> str:
+    shapes = part(study, "trace", "shapes")
+    return "; ".join(f"{phase} {_joined(shapes.get(phase))}" for phase in ("decode", "prefill") if shapes.get(phase))
+
+
+def _limits(study: Study) -> str:
+    limits = part(study, "choices", "slo")
+    return ", ".join(f"{key.removesuffix('_ms').upper()} {words.given(value)} ms" for key, value in sorted(limits.items(), reverse=True))

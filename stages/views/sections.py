@@ -1,0 +1,101 @@
+"""What the report says after its first screen, in order, for the page and the Markdown alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stages.views import words
+from stages.views.document import Study, dig, part
+from stages.views.drawing import Drawn
+from stages.views.tables import machine, modes, proof, service, steps
+from stages.views.tables.table import Table
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with lists, figures and tables. `commands` measure its numbers again."""
+
+    key: str
+    title: str
+    lead: str
+    points: Sequence[str]
+    figures: Sequence[Drawn]
+    tables: Sequence[Table]
+    commands: Sequence[str]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    key: str
+    title: str
+    lead: str = ""
+    figures: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+
+
+_PLANS = (
+    _Plan("choices", "What to run", commands=("dvc repro attribution", "python -m stages.attribution")),
+    _Plan("flip", "What would flip it"),
+    _Plan("rejected", "Not ranked: refuted, wrong, failed or unavailable"),
+    _Plan("modes", "All modes", commands=("dvc repro report", "python -m stages.report")),
+    _Plan("paths", "Path proved", figures=("coverage",), commands=("python -m stages.capture --mode <mode>",)),
+    _Plan(
+        "attribution",
+        "Where the time goes",
+        figures=("waterfall",),
+        commands=("python -m stages.steady_state --factorial <factorial>", "python -m stages.attribution"),
+    ),
+    _Plan("startup", "Start-up", figures=("ladder",), commands=("python -m stages.warmup --mode <mode>",)),
+    _Plan("latency", "Latency and load", figures=("latency",), commands=("python -m stages.load --mode <mode>",)),
+    _Plan("memory", "Memory", figures=("memory",), commands=("python -m stages.capture --mode <mode>",)),
+    _Plan("correctness", "Answers checked", commands=("python -m stages.correctness --mode <mode>",)),
+    _Plan("machine", "Machine and environment", commands=("python -m stages.environment", "python -m stages.trace")),
+)
+
+
+def sections(study: Study, drawn: Mapping[str, Drawn]) -> list[Section]:
+    """All sections that have something to say."""
+    tables, points = _tables(study), _points(study)
+    found = []
+    for plan in _PLANS:
+        figures = [drawn[name] for name in plan.figures if name in drawn]
+        filled = [table for table in tables.get(plan.key, []) if table.rows]
+        if figures or filled or points.get(plan.key):
+            found.append(Section(plan.key, plan.title, plan.lead, points.get(plan.key, []), figures, filled, plan.commands))
+    return found
+
+
+def reproduction(study: Study) -> list[str]:
+    """The study's own list of commands."""
+    return [words.clean(dig(entry, "command") or entry) for entry in dig(study, "commands") or []]
+
+
+def _tables(study: Study) -> dict[str, list[Table]]:
+    return {
+        "choices": [modes.recommended(study), modes.break_even(study)],
+        "rejected": [modes.not_ranked(study), modes.broken_records(study)],
+        "modes": [modes.summary(study)],
+        "paths": [proof.paths(study)],
+        "attribution": [steps.attribution(study), steps.sequence(study), steps.bottlenecks(study), steps.floors(study)],
+        "startup": [service.startup(study)],
+        "latency": [steps.step_times(study), service.load(study)],
+        "memory": [service.memory(study)],
+        "correctness": [proof.correctness(study)],
+        "machine": [proof.quiet(study), machine.model(study), machine.trace(study), machine.environment(study), machine.support(study)],
+    }
+
+
+def _points(study: Study) -> dict[str, list[str]]:
+    verdict, factorials = study["verdict"], sorted(part(study, "attribution").items())
+    return {
+        "choices": [words.clean(reason) for reason in verdict.get("reasons") or []],
+        "attribution": [
+            f"{name}, cell {cell}: {reason}"
+            for name, found in factorials
+            for cell, reason in sorted(part(found, "cell_reasons").items())
+            if reason
+        ],
+        "machine": [f"{name}, not counted: {words.clean(text)}" for name, found in factorials for text in dig(found, "voided") or []],
+        "flip": [words.clean(text) for text in [*(verdict.get("would_flip") or []), *(verdict.get("caveats") or [])]],
+    }

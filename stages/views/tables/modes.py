@@ -1,0 +1,136 @@
+"""The modes side by side, what is recommended when, and what is not recommended and why."""
+
+from __future__ import annotations
+
+from stages.views import words
+from stages.views.document import Study, baseline, decode_batches, dig, label, mode_names, part, rates, sort_numeric, why_not
+from stages.views.tables.table import Table, dropped_empty, versus
+
+
+def summary(study: Study, intervals: bool = True) -> Table:
+    """Every mode: status, evidence, answers, speed-ups, start, goodput. A mode that may not be ranked gets its reason."""
+    batches = decode_batches(study)
+    columns = [
+        "mode",
+        "status",
+        "path",
+        "answers",
+        "ready cold",
+        "ready warm",
+        "goodput, 1/s",
+        "sequence",
+        *(f"decode {batch}" for batch in batches),
+        "not ranked because",
+    ]
+    rows = [_summary_row(study, name, batches, intervals) for name in mode_names(study)]
+    note = (
+        f"Speed-up = {baseline(study)} / mode, above 1 is faster; in steady state, so start-up is not in it: it stands in its own columns."
+        " A mode whose path or answers failed gets no speed-up."
+    )
+    return dropped_empty(Table("Side by side", columns, rows, note, frozenset({"status", "path", "answers", "not ranked because"})))
+
+
+def _summary_row(study: Study, name: str, batches: list[str], intervals: bool) -> list[str]:
+    mode = part(study, "modes", name)
+    head = [name, str(mode.get("status", "skipped")), evidence_word(study, name), str(dig(mode, "correctness", "verdict") or words.ABSENT)]
+    if why_not(study, name):
+        return head + [words.ABSENT] * (len(batches) + 4) + [why_not(study, name)]
+    steps = part(mode, "steady_state")
+    speedups = [versus(steps.get("sequence"), intervals), *(versus(dig(steps, "decode", batch), intervals) for batch in batches)]
+    if name == baseline(study):
+        speedups = ["baseline"] * len(speedups)
+    starts = [words.seconds(dig(mode, "startup", state, "ready_s")) for state in ("cold", "warm")]
+    return [*head, *starts, goodput(study, name), *speedups, ""]
+
+
+def evidence_word(study: Study, name: str) -> str:
+    """The verdict on the mode's path, or a dash."""
+    return str(dig(study, "modes", name, "evidence", "verdict") or words.ABSENT)
+
+
+def goodput(study: Study, name: str) -> str:
+    """max_goodput, else the goodput at the highest rate tried."""
+    found = words.number(dig(study, "modes", name, "load", "max_goodput"))
+    if found is not None:
+        bound = "≥ " if dig(study, "modes", name, "load", "max_goodput_is_lower_bound") else ""
+        return bound + words.plain(found)
+    tried = [rate for rate in rates(study) if dig(study, "modes", name, "load", rate)]
+    return words.plain(dig(study, "modes", name, "load", tried[-1], "request_goodput")) if tried else words.ABSENT
+
+
+def not_ranked(study: Study) -> Table:
+    """Modes that were refuted, gave wrong answers, failed, were skipped or cannot run here, each with the reason."""
+    rows = [[name, label(study, name), why_not(study, name).partition(": ")[2]] for name in mode_names(study) if why_not(study, name)]
+    return Table("Modes not ranked", ["mode", "what", "why"], rows, texts=frozenset({"what", "why"}))
+
+
+def broken_records(study: Study) -> Table:
+    """Every stage of every mode that has no result, with what happened and the last lines of its log."""
+    rows = []
+    for name in mode_names(study):
+        for stage, record in sorted(part(study, "modes", name, "records").items()):
+            if dig(record, "status") != "ok":
+                tail = " / ".join(str(line) for line in (dig(record, "log_tail") or [])[-3:])
+                rows.append(
+                    [
+                        f"{name}, {stage}",
+                        str(dig(record, "status")),
+                        str(dig(record, "reason") or ""),
+                        tail,
+                        str(dig(record, "command") or ""),
+                    ]
+                )
+    columns = ["mode, stage", "what", "why", "last lines", "try again with"]
+    return dropped_empty(Table("Stages without a result", columns, rows, texts=frozenset(columns[1:])))
+
+
+def recommended(study: Study) -> Table:
+    """The choice for each lifetime and arrival rate; completions count start-up."""
+    rows = []
+    found = part(study, "verdict", "choices")
+    for lifetime in sort_numeric(found):
+        for rate in sort_numeric(found[lifetime]):
+            rows.append([_lifetime(lifetime), words.rate(rate), *_choice(found[lifetime][rate])])
+    columns = ["worker lifetime", "arrivals", "run", "completions", "runner-up", "its completions", "because"]
+    note = "Completions are useful ones in the whole life of a worker: start-up and SLO misses are included."
+    return dropped_empty(Table("By lifetime and arrivals", columns, rows, note, frozenset({"arrivals", "run", "runner-up", "because"})))
+
+
+def _choice(choice: object) -> list[str]:
+    runner_up = dig(choice, "runner_up")
+    counts = [words.count(dig(choice, key)) for key in ("completions", "runner_up_completions")]
+    return [
+        str(dig(choice, "mode") or words.ABSENT),
+        counts[0],
+        str(runner_up or words.ABSENT),
+        counts[1],
+        str(dig(choice, "reason") or ""),
+    ]
+
+
+def _lifetime(key: str) -> str:
+    try:
+        return words.chosen_seconds(float(key))
+    except ValueError:
+        return key
+
+
+def break_even(study: Study) -> Table:
+    """From which lifetime on a mode stays ahead of the baseline, per arrival rate and cache state."""
+    rows = []
+    for name in mode_names(study):
+        by_rate = {} if why_not(study, name) or name == baseline(study) else part(study, "modes", name, "lifetime", "break_even")
+        for rate in sort_numeric(by_rate):
+            rows.append([name, words.rate(rate), *(_answer(dig(by_rate, rate, state)) for state in ("cold", "warm", "artifact"))])
+    columns = ["mode", "arrivals", "from cold", "from warm", "from artifact"]
+    note = f"The smallest worker lifetime beyond which the mode stays ahead of {baseline(study)}."
+    return dropped_empty(Table("Break-even", columns, rows, note, frozenset({"arrivals"})))
+
+
+def _answer(found: object) -> str:
+    answer = dig(found, "answer")
+    if answer != "at":
+        return str(answer or words.ABSENT)
+    low, high = dig(found, "low_s"), dig(found, "high_s")
+    around = "" if words.number(low) is None or words.number(high) is None else f" [{words.seconds(low)}, {words.seconds(high)}]"
+    return words.seconds(dig(found, "lifetime_s")) + around

@@ -1,0 +1,28 @@
+"""One torch.profiler session over a few calls of every planned shape, reduced to numbers in the worker.
+
+One session a process (CUDA 13.0 mixes correlation ids in later ones), after warm-up, on graphs captured before it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function
+
+from stages.instruments.profile_reading import ProfiledCalls, read_profile
+from stages.workers.service import Service
+
+
+def profile_shapes(service: Service, num_calls: int) -> list[dict[str, Any]]:
+    """`ProfiledStep` documents, one a planned shape, averaged over `num_calls` calls."""
+    service.fill(service.plan.context_tokens // 2, torch.Generator().manual_seed(0))
+    activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if service.device == "cuda" else [])
+    service.synchronize()
+    with profile(activities=activities) as session:
+        for shape in service.shapes():
+            for _ in range(num_calls):
+                with record_function(f"opmode {shape}"):
+                    service.run(shape)
+                    service.synchronize()
+    return [step.model_dump() for step in read_profile(ProfiledCalls.of(session), service.shapes(), num_calls, service.device)]

@@ -1,0 +1,154 @@
+"""From spawn to ready, with every second on the main thread given to one phase (the startup ladder).
+
+Ready means: every planned shape has run often enough that the next call neither compiles, records nor tunes. That
+takes three calls: with CUDAGraph Trees the first warms up, the second records, the third is the first replay.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+CALLS_BEFORE_CAPTURE = 2
+
+
+def start_service(order: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Build the service that the order describes and make it ready; the service and its startup report (JSON)."""
+    cache = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
+    files_before = _num_files(cache)
+    import torch
+
+    from stages.core.composed import typed_settings
+    from stages.core.records.plan import Plan
+
+    settings = typed_settings(order["settings"], "order")
+    torch.set_num_threads(settings.launch.num_threads)
+    torch.set_grad_enabled(False)
+    torch.manual_seed(settings.seed)
+    instruments = _instruments(settings.mode, bool(order["proof"]))
+    if order.get("artifact"):
+        torch.compiler.load_cache_artifacts(Path(order["artifact"]).read_bytes())
+    imported_s = time.monotonic()
+    _initialise(settings.device)
+    initialised_s = time.monotonic()
+    service = _load(settings, Plan.model_validate(order["plan"]))
+    service.instruments = instruments
+    loaded_s = time.monotonic()
+    calls_s, capture_s = _make_ready(service)
+    ready_s = time.monotonic()
+    first_token_s = _first_request(service)
+    spawned_s = float(order["spawned_s"])
+    compile_s = dict(instruments["phases"].seconds)
+    in_calls_s = sum(sum(calls) for calls in calls_s.values()) + capture_s
+    phases = {
+        "import_s": imported_s - spawned_s,
+        "device_init_s": initialised_s - imported_s,
+        "load_s": loaded_s - initialised_s,
+        "capture_s": capture_s,
+        "execute_s": max(0.0, in_calls_s - capture_s - sum(compile_s.values())),
+        **compile_s,
+    }
+    return service, {
+        "ready_s": ready_s - spawned_s,
+        "first_request_s": first_token_s - spawned_s,
+        "phases": phases,
+        "calls_s": calls_s,
+        "cache_use": _cache_use(settings.mode, files_before, _num_files(cache)),
+        "missing": instruments["phases"].missing,
+        "parameters": sum(parameter.numel() for parameter in service.module.parameters()),
+    }
+
+
+def save_artifacts(service: Any, file: str) -> int:
+    """Write torch's cache artifacts of this process to `file`; their bytes (0: nothing to save)."""
+    import torch
+
+    saved = torch.compiler.save_cache_artifacts()
+    if saved is None:
+        return 0
+    Path(file).parent.mkdir(parents=True, exist_ok=True)
+    Path(file).write_bytes(saved[0])
+    return len(saved[0])
+
+
+def _instruments(mode: Mapping[str, Any], proof: bool) -> dict[str, Any]:
+    """Compile phases for modes that compile (eager must not pay for importing Dynamo), counters for proof."""
+    from stages.instruments.compile_phases import CompilePhases
+
+    instruments: dict[str, Any] = {"phases": CompilePhases()}
+    if mode["transform"] != "none":
+        instruments["phases"].install()
+    if proof:
+        from stages.instruments.compiler_log import CompilerLog
+        from stages.instruments.path_counters import PathCounters
+
+        instruments.update(counters=PathCounters(), log=CompilerLog())
+        instruments["counters"].install()
+        instruments["log"].install()
+    return instruments
+
+
+def _initialise(device: str) -> None:
+    import torch
+
+    torch.zeros(1, device=device).add_(1).item()
+
+
+def _load(settings: Any, plan: Any) -> Any:
+    from stages.core.build import build
+    from stages.workers.service import Service
+
+    model, mode = build(settings.model, "model"), build(settings.mode, "mode")
+    module = model.load(settings.device, settings.precision)
+    service = Service(module, model, mode, plan, settings.device, settings.precision)
+    if mode.transform != "none":
+        from stages.instruments.static_inputs import declare_static
+
+        declare_static(service.static_tensors())
+    service.synchronize()
+    return service
+
+
+def _make_ready(service: Any) -> tuple[dict[str, list[float]], float]:
+    """Three calls a shape, the capture (if the mode captures) before the third. Seconds of calls, and of captures."""
+    calls_s: dict[str, list[float]] = {}
+    capture_s = 0.0
+    for shape in service.shapes():
+        calls_s[shape] = [_timed(lambda shape=shape: service.run(shape), service) for _ in range(CALLS_BEFORE_CAPTURE)]
+        if service.mode.replay == "manual":
+            capture_s += _timed(lambda shape=shape: service.hold(shape), service)
+        calls_s[shape].append(_timed(lambda shape=shape: service.run(shape), service))
+    return calls_s, capture_s
+
+
+def _timed(work: Any, service: Any) -> float:
+    began_s = time.monotonic()
+    work()
+    service.synchronize()
+    return time.monotonic() - began_s
+
+
+def _first_request(service: Any) -> float:
+    """Serve one prompt; the moment its first token is on the host."""
+    from stages.workers.service import random_prompts
+
+    service.prefill(0, random_prompts(service, [service.plan.prompt_sizes[0]], seed=0)[0])
+    service.read_tokens(1)
+    return time.monotonic()
+
+
+def _cache_use(mode: Mapping[str, Any], files_before: int, files_after: int) -> dict[str, int]:
+    from stages.core.records.startup import CacheUse
+
+    if mode["transform"] == "none":
+        return CacheUse(num_files_before=files_before, num_files_after=files_after).model_dump()
+    from stages.instruments.caches import cache_use
+
+    return cache_use(files_before, files_after).model_dump()
+
+
+def _num_files(folder: Path) -> int:
+    return sum(1 for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0

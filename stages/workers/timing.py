@@ -1,0 +1,107 @@
+"""Timed blocks: consecutive calls of one shape on three clocks, and passes over the sampled step sequence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import torch
+
+from stages.core.records.plan import Request
+from stages.traces.planning import padded
+from stages.traces.scheduling import PlanSettings, simulate
+from stages.workers.service import Service
+
+SETTLING_CALLS = 3
+NUM_WINDOWS = 10
+
+
+def time_block(service: Service, shape: str, num_calls: int, pipelined_calls: int, context_tokens: int) -> dict[str, Any]:
+    """One block: settling calls, synchronised calls by host clock, the same by device events, one burst.
+
+    Decode starts with every slot filled to `context_tokens`. `voided` says that something compiled inside.
+    """
+    service.fill(context_tokens, torch.Generator().manual_seed(0))
+    compiled_s = service.instruments["phases"].total_s()
+    for _ in range(SETTLING_CALLS):
+        service.run(shape)
+    service.synchronize()
+    document = {
+        "wall_us": [_wall_us(service, shape) for _ in range(num_calls)],
+        "device_us": [_device_us(service, shape) for _ in range(num_calls)] if service.device == "cuda" else [],
+        "pipelined_us": _pipelined_us(service, shape, pipelined_calls),
+    }
+    spent_s = service.instruments["phases"].total_s() - compiled_s
+    return {**document, "voided": f"the compiler ran for {spent_s:.3f} s inside" if spent_s > 0 else ""}
+
+
+def time_sequence(
+    service: Service, requests: list[dict[str, Any]], num_steps: int, plan_settings: dict[str, Any], context_tokens: int
+) -> dict[str, Any]:
+    """One pass over the sampled sequence, tokens read by the host after every step, as a serving loop must."""
+    steps = sampled_steps(service, requests, num_steps, plan_settings)
+    service.fill(context_tokens, torch.Generator().manual_seed(0))
+    service.length.fill_(service.plan.prompt_sizes[0])
+    service.slot.fill_(0)
+    service.synchronize()
+    compiled_s = service.instruments["phases"].total_s()
+    began_s = time.perf_counter()
+    for shape, size in steps:
+        service.run(shape)
+        service.read_tokens(size)
+    sequence_s = time.perf_counter() - began_s
+    spent_s = service.instruments["phases"].total_s() - compiled_s
+    return {
+        "sequence_s": sequence_s,
+        "num_steps": len(steps),
+        "num_decode_steps": sum(shape.startswith("decode") for shape, _ in steps),
+        "voided": f"the compiler ran for {spent_s:.3f} s inside" if spent_s > 0 else "",
+    }
+
+
+def sampled_steps(service: Service, requests: list[dict[str, Any]], num_steps: int, plan_settings: dict[str, Any]) -> list[tuple[str, int]]:
+    """(shape, tokens to read) of `num_steps` steps in ten windows spread evenly over the trace's sequence (all, if fewer)."""
+    total = service.plan.num_steps
+    if num_steps >= total:
+        return list(_all_steps(service, requests, plan_settings))
+    window = max(1, num_steps // NUM_WINDOWS)
+    starts = {round(index * (total - window) / (NUM_WINDOWS - 1)) for index in range(NUM_WINDOWS)}
+    wanted = {index for start in starts for index in range(start, start + window)}
+    steps = islice(enumerate(_all_steps(service, requests, plan_settings)), max(wanted) + 1)
+    return [step for index, step in steps if index in wanted]
+
+
+def _all_steps(service: Service, requests: list[dict[str, Any]], plan_settings: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    parsed = [Request.model_validate(request) for request in requests]
+    for step in simulate(parsed, service.plan.max_batch, PlanSettings(**plan_settings), lambda n: padded(n, service.plan.prompt_sizes)):
+        if step.phase == "decode":
+            yield service.decode_shape(step.size), step.size
+        else:
+            yield service.prefill_shape(step.size), 1
+
+
+def _wall_us(service: Service, shape: str) -> float:
+    began = time.perf_counter_ns()
+    service.run(shape)
+    service.synchronize()
+    return (time.perf_counter_ns() - began) / 1e3
+
+
+def _device_us(service: Service, shape: str) -> float:
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    service.run(shape)
+    end.record()
+    end.synchronize()
+    return float(begin.elapsed_time(end)) * 1e3
+
+
+def _pipelined_us(service: Service, shape: str, num_calls: int) -> float:
+    service.synchronize()
+    began = time.perf_counter_ns()
+    for _ in range(num_calls):
+        service.run(shape)
+    service.synchronize()
+    return (time.perf_counter_ns() - began) / 1e3 / num_calls

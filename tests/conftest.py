@@ -1,0 +1,54 @@
+"""What holds for every test: one thread, no setting leaks in from outside, GPU tests only where there is a GPU."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+_LEAKS = ("OPMODE_", "MLFLOW_", "DVC_")
+
+
+def _outside_settings() -> list[str]:
+    return [name for name in os.environ if name.startswith(_LEAKS)]
+
+
+# before any test imports torch or mlflow; child processes inherit it
+for _name in _outside_settings():
+    del os.environ[_name]
+os.environ |= {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MPLBACKEND": "Agg",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "1",
+    "DVC_NO_ANALYTICS": "1",
+}
+# a stage's child process is `python -m ...`, wherever pytest itself was started from
+os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+_KEPT = frozenset(_outside_settings())
+
+
+@pytest.fixture(autouse=True)
+def _no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting that one test made in os.environ does not reach the next."""
+    for name in _outside_settings():
+        if name not in _KEPT:
+            monkeypatch.delenv(name)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests marked `gpu` where torch sees no CUDA device, and say why."""
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    reason = _why_no_gpu() if marked else ""
+    for item in marked if reason else []:
+        item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _why_no_gpu() -> str:
+    import torch
+
+    if torch.version.cuda is None:
+        return f"needs CUDA: torch {torch.__version__} is a build without it"
+    return "" if torch.cuda.is_available() else "needs CUDA: torch sees no device"

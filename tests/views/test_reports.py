@@ -1,0 +1,182 @@
+"""The page, the Markdown and the console: what they say, what they escape, what they leave out."""
+
+from __future__ import annotations
+
+import html
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from stages.views import console, headline, markdown, page
+from stages.views.figures.all import draw_all
+from stages.views.metrics import metrics
+
+NOT_RANKED = ("cudagraph_trees", "max_autotune_cuda_graph", "max_autotune")
+LOADING = {"src", "href", "xlink:href", "data", "poster", "action", "formaction", "srcset", "background"}
+
+
+class Elements(HTMLParser):
+    """Every start tag with its attributes, and all text, by tag."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+def page_of(study: dict[str, Any]) -> str:
+    return page.render(study, draw_all(study))
+
+
+def markdown_of(study: dict[str, Any]) -> str:
+    return markdown.render(study, draw_all(study))
+
+
+@pytest.mark.parametrize("name", ["example", "hostile", "cpu_study", "bare_study"])
+def test_the_page_asks_nothing_of_the_network(name: str, request: pytest.FixtureRequest) -> None:
+    text = page_of(request.getfixturevalue(name))
+    for tag, attributes in Elements(text).tags:
+        assert tag not in ("script", "iframe", "object", "embed", "base", "form")
+        for key in LOADING & attributes.keys():
+            assert (attributes[key] or "").startswith(("#", "data:,")), (tag, attributes[key])
+        assert not [key for key in attributes if key.startswith("on")]
+    assert "@import" not in text
+    assert not re.search(r"url\((?!#)", text)
+    assert "default-src 'none'" in text
+
+
+def test_a_name_cannot_leave_its_place_in_the_page(hostile: dict[str, Any]) -> None:
+    text = page_of(hostile)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert "<script" not in text
+    assert "<img" not in text
+    assert "\x1b" not in text
+    assert "\x00" not in text
+
+
+def test_a_name_cannot_leave_its_place_in_markdown(hostile: dict[str, Any]) -> None:
+    text = re.sub(r"^(`{3,})\n.*?^\1$", "", markdown_of(hostile), flags=re.DOTALL | re.MULTILINE)
+    assert not re.search(r"<(?!/?a[ >])", text)
+    assert "http://evil" not in text
+    for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        widths = {len(re.findall(r"(?<!\\)\|", row)) for row in block.splitlines()}
+        assert len(widths) == 1, block
+
+
+def test_the_terminal_gets_no_control_sequence_from_a_name(hostile: dict[str, Any]) -> None:
+    text = console.render(hostile)
+    assert "\x1b" not in text
+    assert "<script>alert(1)</script>" in text
+
+
+def test_every_anchor_of_the_page_exists_once(example: dict[str, Any]) -> None:
+    tags = Elements(page_of(example)).tags
+    ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    links = {(attributes.get("href") or attributes.get("xlink:href") or "") for _, attributes in tags}
+    assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
+
+
+def test_the_first_screen_has_sentence_badges_why_and_price(example: dict[str, Any]) -> None:
+    text = html.unescape(page_of(example)).split("<nav")[0]
+    assert example["verdict"]["sentence"] in text
+    for words in ("llama_1b", "2.13.0", "580.95.05", "NVIDIA H200", "bf16", "flash_fwd_splitkv_kernel", "2 requests/s", "TTFT 1,000 ms"):
+        assert words in text
+    assert 'href="#paths"' in text
+    assert 'href="#correctness"' in text
+    assert re.search(r"A/A 0 of \d+ called different", text)
+    assert "launch-bound" in text
+    assert "248 MiB of graphs; 4 fewer concurrent sequences" in text
+
+
+def test_the_badges_count_what_was_proved_and_checked(example: dict[str, Any]) -> None:
+    path, answers, quiet = headline.badges(example)
+    assert "6 of 7" in path.text
+    assert "6 of 7" in answers.text
+    example["attribution"]["inductor_manual"]["twins"]["pairs"][0]["different"] = True
+    assert quiet.tone == "good"
+    assert headline.badges(example)[2].tone == "warn"
+    assert "A/A 1 of" in headline.badges(example)[2].text
+
+
+def test_the_speed_up_of_study_json_is_the_one_shown(example: dict[str, Any]) -> None:
+    wanted = f"{example['modes']['compile']['steady_state']['sequence']['vs_baseline']['speedup']:.2f}×"
+    for text in (page_of(example), markdown_of(example), console.render(example)):
+        row = (
+            next(
+                line
+                for line in text.splitlines()
+                if line.lstrip('|<tr>h scope=row"clas').startswith(("compile ", "compile<")) and wanted in line
+            )
+            if "<html" not in text
+            else text
+        )
+        assert wanted in row
+
+
+@pytest.mark.parametrize("name", NOT_RANKED)
+def test_a_mode_that_failed_a_proof_gets_its_reason_and_no_speed_up(name: str, example: dict[str, Any]) -> None:
+    rows = [line for line in markdown_of(example).splitlines() if line.startswith(f"| {name} |")]
+    assert any("refuted" in row or "wrong" in row or "unavailable" in row for row in rows)
+    assert not [row for row in rows if re.search(r"\d×.*(faster|slower|same)", row)]
+    printed = [line for line in console.render(example).splitlines() if line.startswith(f"{name} ")]
+    assert len(printed) == 2
+    assert not [line for line in printed if "×" in line]
+    assert not [key for key in metrics(example).get(name, {}) if key.startswith(("speedup", "ready", "decode"))]
+
+
+def test_metrics_say_that_a_mode_is_wrong_or_refuted(example: dict[str, Any]) -> None:
+    found = metrics(example)
+    assert found["max_autotune_cuda_graph"]["correct"] == 0
+    assert found["cudagraph_trees"]["confirmed"] == 0
+    assert found["compile"]["speedup_sequence"] == example["modes"]["compile"]["steady_state"]["sequence"]["vs_baseline"]["speedup"]
+    assert "max_autotune" not in found
+    assert "speedup_sequence" not in found["eager"]
+
+
+def test_one_set_shows_no_interval_and_absent_modes_say_why(cpu_study: dict[str, Any]) -> None:
+    text = markdown_of(cpu_study)
+    speedups = [line for line in text.splitlines() if line.startswith("| compile |") and "×" in line]
+    assert speedups
+    assert not [line for line in speedups if "\\[" in line]
+    assert text.count("a CPU has no CUDA graphs") >= 4
+    assert "waterfall.svg" not in text
+    assert "unavailable" in console.render(cpu_study)
+
+
+def test_a_study_in_which_all_failed_still_says_so(bare_study: dict[str, Any]) -> None:
+    for text in (page_of(bare_study), markdown_of(bare_study), console.render(bare_study)):
+        assert "Undecided: nothing ran." in text
+        assert "out of memory" in text
+
+
+def test_without_load_the_page_has_no_price_of_churn_and_no_completions(example: dict[str, Any]) -> None:
+    for mode in example["modes"].values():
+        mode["load"], mode["lifetime"] = {}, None
+    example["verdict"] |= {"choices": {}, "recommended": {}}
+    text = page_of(example)
+    assert 'id="lifetime-title"' not in text
+    assert "Break-even" not in text
+    assert "Step times" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("lifetime", "start-up and its backlog included"), ("waterfall", "start-up is not included"), ("latency", "Start-up is not included")],
+)
+def test_a_chart_that_ranks_modes_says_whether_start_up_is_in_it(name: str, words: str, example: dict[str, Any]) -> None:
+    assert words in draw_all(example)[name].caption
+
+
+def test_every_section_with_measured_numbers_says_how_to_measure_them_again(example: dict[str, Any]) -> None:
+    text = markdown_of(example)
+    for part in text.split("\n## ")[1:]:
+        heading = part.splitlines()[0]
+        if "|" in part and not heading.startswith("Not ranked"):
+            assert "Measure again: `" in part, heading
+    assert "python -m stages.load --mode compile" in text
