@@ -29,7 +29,9 @@ def measure(study: Study, settings: Settings, partial: Partial) -> PathProof:
     max_steps = capture.max_replayed_steps if replays else capture.max_launched_steps
     with worker(study, settings, "capture", proof=True) as started:
         started.ready()
-        walked = started.ask("stages.workers.walking:walk", requests=study.requests, max_steps=max_steps, plan_settings=settings.measure.plan)
+        walked = started.ask(
+            "stages.workers.walking:walk", requests=study.requests, max_steps=max_steps, plan_settings=settings.measure.plan
+        )
         memory = started.ask("stages.workers.measuring_memory:measure_memory", device_memory_bytes=settings.device_memory_bytes)
         profile = started.ask("stages.workers.profiling:profile_shapes", num_calls=capture.profiled_calls)
     return proof_of(study, settings, walked, [ProfiledStep(**step) for step in profile], Memory(**memory))

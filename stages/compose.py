@@ -108,7 +108,9 @@ def _factorial_document(factorial: Any, documents: dict[str, Any]) -> dict[str, 
     cells = dict(factorial["cells"])
     unknown = sorted(set(factorial["twins"]) - set(cells))
     if unknown:
-        raise UserError(f"factorial.{factorial['name']}.twins", "must name cells of the factorial", unknown[0], f"Cells: {', '.join(cells)}.")
+        raise UserError(
+            f"factorial.{factorial['name']}.twins", "must name cells of the factorial", unknown[0], f"Cells: {', '.join(cells)}."
+        )
     resolved = {cell: documents[f"{mode}.yaml"] if mode in known else None for cell, mode in cells.items()}
     measured = {cell: relevant_config("steady_state", typed_settings(one, cell)) for cell, one in resolved.items() if one}
     return {"name": factorial["name"], "modes": cells, "twins": list(factorial["twins"]), "cells": resolved, "measured": measured}

@@ -29,10 +29,16 @@ from stages.instruments import hardware
 
 TORCH_RANGE = ">=2.11,<2.16"
 FACTS = {
-    "graph_partition": ("2.11", "Inductor splits a graph around operators that cannot be captured; off the log, so counts come from launches"),
+    "graph_partition": (
+        "2.11",
+        "Inductor splits a graph around operators that cannot be captured; off the log, so counts come from launches",
+    ),
     "trees_across_threads": ("2.12", "CUDAGraph Trees work from a Python thread that did not import torch (2.11 asserts)"),
     "rerecord_limit": ("2.12", "triton.cudagraph_unexpected_rerecord_limit is applied (dead code in 2.11)"),
-    "profiler_graph_ids": ("2.12", "profiler events of kernels name their graph; else kernels are attributed by correlation of cudaGraphLaunch"),
+    "profiler_graph_ids": (
+        "2.12",
+        "profiler events of kernels name their graph; else kernels are attributed by correlation of cudaGraphLaunch",
+    ),
     "isolate_recompiles": ("2.13", "torch.compile(isolate_recompiles=) keeps the limits of two wrappers apart"),
 }
 
@@ -44,7 +50,9 @@ def describe(device: str) -> dict[str, Any]:
     usable = gpu is not None and torch_cuda is not None
     if device == "cuda" and not usable:
         why = "no GPU found" if gpu is None else f"torch {torch_version} is a CPU build"
-        raise UserError("device", "cuda needs a GPU and a CUDA build of torch", why, "Use device: auto or cpu; records are kept as they were.")
+        raise UserError(
+            "device", "cuda needs a GPU and a CUDA build of torch", why, "Use device: auto or cpu; records are kept as they were."
+        )
     chosen = "cuda" if device in ("auto", "cuda") and usable else "cpu"
     on_gpu = gpu if chosen == "cuda" else None
     return {
@@ -89,7 +97,9 @@ def _compiler() -> str:
     candidates = [os.environ.get("CXX", ""), "g++", "clang++"]
     found = next((name for name in candidates if name and shutil.which(name)), None)
     if found is None:
-        raise UserError("compiler", "torch.compile needs a C++ compiler", "none of CXX, g++, clang++", "Install g++ (Debian: apt-get install g++).")
+        raise UserError(
+            "compiler", "torch.compile needs a C++ compiler", "none of CXX, g++, clang++", "Install g++ (Debian: apt-get install g++)."
+        )
     return Path(found).name
 
 

@@ -42,6 +42,7 @@ def _check_same_choices(study: document.Study, params: Params) -> None:
     asked: dict[str, Any] = {"name": params.name, "precision": params.precision, "modes": sorted(params.all_modes())}
     measured = {"name": study.get("name"), "precision": document.dig(study, "model", "precision"), "modes": sorted(study["modes"])}
     chosen = document.part(study, "choices")
+    asked["slo"], measured["slo"] = vars(params.slo), chosen.get("slo")
     for key in ("measure", "device", "device_memory_bytes", "arrival_rates", "lifetimes_s", "factorials", "overrides"):
         asked[key], measured[key] = getattr(params, key), chosen.get(key)
     different = [key for key in asked if asked[key] != measured[key]]

@@ -11,6 +11,7 @@ Reads config/<mode>.yaml (slo, arrival_rates), trace/. Writes load/<mode>.json.
 from __future__ import annotations
 
 import argparse
+from functools import partial as bind
 from typing import Any
 
 from stages.analysis.services import ATTAINMENT, rate_key
@@ -25,7 +26,7 @@ from stages.workers.measurement import Study, measure_mode, require_item, worker
 
 def measure(study: Study, settings: Settings, partial: Partial) -> Load:
     """Every arrival rate, each in a fresh worker."""
-    runs = [partial.part(f"rate-{rate_key(rate)}", LoadRun, lambda rate=rate: _run(study, settings, rate)) for rate in settings.arrival_rates]
+    runs = [partial.part(f"rate-{rate_key(rate)}", LoadRun, bind(_run, study, settings, rate)) for rate in settings.arrival_rates]
     met = [run for run in runs if run.slo_attainment >= ATTAINMENT]
     return Load(
         slo=dict(vars(settings.slo)),
@@ -87,9 +88,9 @@ def summary(served: dict[str, Any], rate: str, rate_per_s: float, window_s: floa
 
 def meets(request: ServedRequest, slo: dict[str, float]) -> bool:
     """Completed, first token in time, and every later token in time on average."""
-    if not request.completed or request.ttft_ms is None or request.tpot_ms is None:
+    if not request.completed or request.ttft_ms is None:
         return False
-    return request.ttft_ms <= slo["ttft_ms"] and request.tpot_ms <= slo["tpot_ms"]
+    return request.ttft_ms <= slo["ttft_ms"] and (request.tpot_ms or 0.0) <= slo["tpot_ms"]
 
 
 def _percentiles(requests: list[ServedRequest], quantity: str) -> Percentiles:

@@ -18,11 +18,14 @@ import shutil
 import sys
 from pathlib import Path
 
-from stages.analysis.reading import read_attribution, read_study
+from stages.analysis.reading import StudyRecords, read_attribution, read_study
 from stages.analysis.study import study_document
 from stages.core import atomic, paths
+from stages.core.composed import read_settings
+from stages.core.currency import check_current, factorial_hashes, mode_hashes
 from stages.core.errors import UserError, run_command
 from stages.core.settings import read_params
+from stages.core.typed_yaml import load_yaml
 from stages.views import console
 from stages.views.document import load
 from stages.views.study_files import write_views
@@ -46,6 +49,7 @@ def main() -> None:
 def write_report(folder: Path) -> None:
     """Write study.json of a study folder, then draw from the file as written."""
     records = read_study(folder, read_params())
+    check_all_current(folder, records)
     attribution = read_attribution(folder)
     if attribution.data is None:
         raise UserError(
@@ -53,6 +57,17 @@ def write_report(folder: Path) -> None:
         )
     atomic.write_json(folder / "study.json", study_document(records, attribution.data))
     write_views(load(folder / "study.json"), folder)
+
+
+def check_all_current(folder: Path, records: StudyRecords) -> None:
+    """Raise UserError for the first record that the present configuration, environment or code did not give."""
+    for mode in records.modes:
+        settings = read_settings(folder / "config" / f"{mode}.yaml")
+        for record in records.of_mode(mode):
+            check_current(record, mode_hashes(record.stage, settings, records.plan, records.environment))
+    for name, record in records.steady_state.items():
+        document = load_yaml(folder / "config" / "factorial" / f"{name}.yaml")
+        check_current(record, factorial_hashes(document, records.plan, records.environment))
 
 
 def shown(folder: Path) -> str:

@@ -13,16 +13,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial as bind
 from typing import Any
 
-from stages.core import digest, paths
-from stages.core.composed import Settings, relevant_config, typed_settings
+from stages.core import paths
+from stages.core.composed import Settings, typed_settings
+from stages.core.currency import factorial_hashes
 from stages.core.errors import run_command
 from stages.core.partial import Partial
 from stages.core.records.base import Document
 from stages.core.records.steps import Block, Cell, Rotations, SequenceRun, SteadyStateRecord
 from stages.core.typed_yaml import load_yaml
-from stages.workers.measurement import Study, hashes_of, require_item, unavailable, worker, write_record
+from stages.workers.measurement import Study, require_item, unavailable, worker, write_record
 from stages.workers.process import Worker, WorkerFailed
 
 FILL_SHARE = 2  # decode starts with slots filled to context / 2
@@ -39,13 +41,15 @@ class Set(Document):
 def measure(study: Study, name: str, cells: list[Cell], settings: dict[str, Settings], partial: Partial) -> Rotations:
     """All sets of one factorial; `settings` has the cells that can run."""
     options = next(iter(settings.values())).measure.steady_state
-    sets = [partial.part(f"set-{index}", Set, lambda index=index: _measure_set(study, settings, index)) for index in range(options.num_sets)]
+    sets = [partial.part(f"set-{index}", Set, bind(_measure_set, study, settings, index)) for index in range(options.num_sets)]
     failed = {cell: reason for one in sets for cell, reason in one.failed.items()}
     context = study.plan.context_tokens // FILL_SHARE
     sequences = [run for one in sets for run in one.sequences if run.cell not in failed]
     return Rotations(
         factorial=name,
-        cells=[cell.model_copy(update={"status": "failed", "reason": failed[cell.cell]}) if cell.cell in failed else cell for cell in cells],
+        cells=[
+            cell.model_copy(update={"status": "failed", "reason": failed[cell.cell]}) if cell.cell in failed else cell for cell in cells
+        ],
         num_sets=options.num_sets,
         decode_context_tokens=context,
         sequence_steps=max((run.num_steps for run in sequences), default=0),
@@ -76,7 +80,9 @@ def _ready(workers: dict[str, Worker]) -> tuple[dict[str, Worker], dict[str, str
 class _Rotation:
     """The blocks of one set."""
 
-    def __init__(self, study: Study, settings: dict[str, Settings], set_index: int, ready: tuple[dict[str, Worker], dict[str, str]]) -> None:
+    def __init__(
+        self, study: Study, settings: dict[str, Settings], set_index: int, ready: tuple[dict[str, Worker], dict[str, str]]
+    ) -> None:
         self.study, self.settings, self.set_index = study, settings, set_index
         self.workers, self.failed = ready
         self.blocks: list[Block] = []
@@ -91,9 +97,9 @@ class _Rotation:
             order = balanced_order(list(self.workers), rotation_index)
             for shape in shapes:
                 for order_index, cell in enumerate(order):
-                    self._attempt(cell, lambda cell=cell, shape=shape, at=(rotation_index, order_index): self._block(cell, shape, *at))
+                    self._attempt(cell, bind(self._block, cell, shape, rotation_index, order_index))
             for cell in order:
-                self._attempt(cell, lambda cell=cell, rotation_index=rotation_index: self._sequence(cell, rotation_index))
+                self._attempt(cell, bind(self._sequence, cell, rotation_index))
         return Set(blocks=self.blocks, sequences=self.sequences, failed=self.failed)
 
     def _attempt(self, cell: str, measure: Any) -> None:
@@ -138,10 +144,9 @@ def balanced_order(cells: Sequence[str], rotation_index: int) -> list[str]:
     return order[::-1] if rotation_index % 2 else order
 
 
-def cells_of(document: dict[str, Any], twins: bool) -> tuple[list[Cell], dict[str, Settings]]:
+def cells_of(document: dict[str, Any]) -> tuple[list[Cell], dict[str, Settings]]:
     """The factorial's cells with what can be said before measuring, and the settings of those that can run."""
-    wanted = list(document["modes"].items())
-    wanted += [(f"{cell}#2", document["modes"][cell]) for cell in document["twins"] if twins]
+    wanted = list(document["modes"].items()) + [(f"{cell}#2", document["modes"][cell]) for cell in document["twins"]]
     cells, runnable = [], {}
     for cell, mode in wanted:
         resolved = document["cells"][cell.removesuffix("#2")]
@@ -149,6 +154,8 @@ def cells_of(document: dict[str, Any], twins: bool) -> tuple[list[Cell], dict[st
             cells.append(Cell(cell=cell, mode=mode, status="skipped", reason="params.yaml does not list this mode"))
             continue
         settings = typed_settings(resolved, f"factorial {document['name']}, cell {cell}")
+        if cell.endswith("#2") and not settings.measure.steady_state.twins:
+            continue
         why_not = unavailable(settings)
         cells.append(Cell(cell=cell, mode=mode, status="unavailable" if why_not else "ok", reason=why_not))
         if not why_not:
@@ -164,21 +171,11 @@ def main() -> None:
     name = require_item(parser.parse_args().factorial, "factorial", folder)
     document = load_yaml(folder / f"{name}.yaml")
     study = Study(paths.latest())
-    first = next(resolved for resolved in document["cells"].values() if resolved is not None)
-    settings = typed_settings(first, f"factorial {name}")
-    cells, runnable = cells_of(document, settings.measure.steady_state.twins)
-    config = {cell: relevant_config("steady_state", one) for cell, one in runnable.items()}
-    hashes = hashes_of(study, settings, "steady_state", [config, document["modes"], document["twins"]])
-    code = digest.of_document({cell: one.code.get("steady_state", "") for cell, one in runnable.items()})
-    why_not = "" if len(runnable) > 0 else "; ".join(f"{cell.cell}: {cell.reason}" for cell in cells)
+    cells, runnable = cells_of(document)
+    hashes = factorial_hashes(document, study.plan, study.environment)
+    why_not = "" if runnable else "; ".join(f"{cell.cell}: {cell.reason}" for cell in cells)
     write_record(
-        study,
-        "steady_state",
-        name,
-        SteadyStateRecord,
-        hashes.model_copy(update={"code": code}),
-        lambda partial: measure(study, name, cells, runnable, partial),
-        why_not,
+        study, "steady_state", name, SteadyStateRecord, hashes, lambda partial: measure(study, name, cells, runnable, partial), why_not
     )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+from functools import partial as bind
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,12 @@ def measure(study: Study, settings: Settings, partial: Partial) -> Startup:
     starts = []
     for index in range(counts.cold_starts):
         folder = home if index == 0 else home.with_name(f"{home.name}-cold{index}")
-        starts.append(partial.part(f"cold-{index}", Start, lambda folder=folder: _start(study, settings, "cold", folder, None, artifact)))
+        starts.append(partial.part(f"cold-{index}", Start, bind(_start, study, settings, "cold", folder, None, artifact)))
     for index in range(counts.warm_starts):
-        starts.append(partial.part(f"warm-{index}", Start, lambda: _start(study, settings, "warm", home, None, None)))
+        starts.append(partial.part(f"warm-{index}", Start, bind(_start, study, settings, "warm", home, None, None)))
     for index in range(counts.artifact_starts if compiles else 0):
         folder = home.with_name(f"{home.name}-artifact{index}")
-        starts.append(partial.part(f"artifact-{index}", Start, lambda folder=folder: _start(study, settings, "artifact", folder, artifact, None)))
+        starts.append(partial.part(f"artifact-{index}", Start, bind(_start, study, settings, "artifact", folder, artifact, None)))
     for spare in home.parent.glob(f"{home.name}-*"):
         shutil.rmtree(spare, ignore_errors=True)
     return Startup(starts=starts)

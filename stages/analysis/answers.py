@@ -79,8 +79,8 @@ def _mean_active(records: StudyRecords) -> float:
 
 def compared(records: StudyRecords, mode: str, rotations: Rotations, cell: str, point: str) -> VsBaseline | None:
     """Speed-up over cell E at one point; None for the baseline itself and for a mode that gets no credit."""
-    against = next((found.mode for found in rotations.cells if found.cell == "E"), None)
-    if cell == "E" or against not in records.capture or any(eligibility.objection(records, name) for name in (against, mode)):
+    against = [found.mode for found in rotations.cells if found.cell == "E" and found.mode in records.capture]
+    if cell == "E" or any(eligibility.objection(records, name) for name in (*against, mode)):
         return None
     values = turns.values_at(rotations, point)
     ratio = turns.log_ratio(values, "E", cell)

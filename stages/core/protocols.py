@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -50,6 +50,14 @@ class Decoder(Protocol):
         """One prompt [1, p] of real length [1] into slot [1]: logits [1, v] of its last token, next token [1]."""
         ...
 
+    def parameters(self) -> Iterator[torch.nn.Parameter]:
+        """As of any module."""
+        ...
+
+    def buffers(self) -> Iterator[torch.Tensor]:
+        """As of any module."""
+        ...
+
 
 class Task(Protocol):
     """A task with known answers: prompts, and the tokens that must follow greedily (end token included)."""
@@ -77,8 +85,8 @@ class Model(Protocol):
         """Files whose content counts as configuration (weights, a trace's rows); empty for most."""
         ...
 
-    def load(self, device: str, precision: str) -> torch.nn.Module:
-        """The module (a `Decoder`), in eval mode, weights without gradients, on the device in that precision."""
+    def load(self, device: str, precision: str) -> Decoder:
+        """The module, in eval mode, weights without gradients, on the device in that precision."""
         ...
 
     def new_cache(self, device: str, precision: str) -> tuple[list[torch.Tensor], list[torch.Tensor]]:

@@ -25,7 +25,8 @@ class CompilerLog(logging.Handler):
         import torch._logging
 
         torch._logging.set_logs(  # type: ignore[attr-defined]
-            recompiles=True, graph_breaks=True, cudagraphs=True)
+            recompiles=True, graph_breaks=True, cudagraphs=True
+        )
         for name in list(logging.root.manager.loggerDict):
             if name.startswith("torch") and any(name.endswith(f".__{artifact}") for artifact in _ARTIFACTS):
                 logger = logging.getLogger(name)

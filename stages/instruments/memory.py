@@ -29,7 +29,7 @@ def graph_pool_bytes() -> int:
     """Bytes of segments that belong to a private pool, which only captured graphs use; 0 on a CPU."""
     if not torch.cuda.is_available():
         return 0
-    segments: list[dict[str, Any]] = torch.cuda.memory_snapshot()  # type: ignore[no-untyped-call]
+    segments: list[dict[str, Any]] = torch.cuda.memory_snapshot()
     return sum(int(segment["total_size"]) for segment in segments if tuple(segment.get("segment_pool_id", (0, 0))) != (0, 0))
 
 

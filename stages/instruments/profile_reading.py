@@ -19,6 +19,7 @@ from stages.core.records.path import KernelTime, ProfiledStep
 from stages.instruments.intervals import Interval, clipped, length, minus, union
 
 _DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
+_NOT_WORK = ("TorchDynamo Cache Lookup", "Torch-Compiled Region", "Pregraph bytecode")  # guards and wrappers, not operators
 _ATTENTION = ("attention", "fmha", "flash", "sdpa", "mha")
 
 
@@ -39,13 +40,14 @@ class ProfiledCalls:
 
     def windows(self, shape: str) -> list[Interval]:
         """Host intervals of the marked calls of one shape."""
-        return [
-            _interval(event) for event in self.events if event["name"] == f"opmode {shape}" and event.get("cat") == "user_annotation"
-        ]
+        return [_interval(event) for event in self.events if event["name"] == f"opmode {shape}" and event.get("cat") == "user_annotation"]
 
     def within(self, window: Interval, categories: tuple[str, ...]) -> list[dict[str, Any]]:
         """Events of these categories that begin inside a window."""
-        return [event for event in self.events if event.get("cat") in categories and window[0] <= event["ts"] <= window[1]]
+        return [event for event in self._of(categories) if window[0] <= event["ts"] <= window[1]]
+
+    def _of(self, categories: tuple[str, ...]) -> list[dict[str, Any]]:
+        return [event for event in self.events if event.get("cat") in categories and not event["name"].startswith(_NOT_WORK)]
 
 
 def read_profile(calls: ProfiledCalls, shapes: Iterable[str], num_calls: int, device: str) -> list[ProfiledStep]:

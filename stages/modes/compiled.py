@@ -53,4 +53,4 @@ class Compiled(BaseMode):
         if self.replay == "trees":
             import torch
 
-            torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+            torch.compiler.cudagraph_mark_step_begin()

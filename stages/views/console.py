@@ -9,6 +9,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from stages.views import headline, words
+from stages.views.badges import badges
 from stages.views.document import Study
 from stages.views.tables import modes
 from stages.views.tables.table import Table, dropped_empty
@@ -24,7 +25,7 @@ def render(study: Study, width: int = 120, colour: bool = False) -> str:
     )
     console.print(Text(headline.sentence(study), style="bold"))
     console.print(Text(" · ".join(f"{fact.name} {fact.value}" for fact in headline.context(study)), style="dim"))
-    for badge in headline.badges(study):
+    for badge in badges(study):
         console.print(Text(f"{badge.mark} {badge.text}", style=_TONES[badge.tone]))
     for line in (headline.why(study), headline.price(study)):
         if line:

@@ -1,4 +1,4 @@
-"""The first screen: the verdict in one sentence, what it was measured on, three badges, one line why, and the price."""
+"""The first screen: the verdict in one sentence, what it was measured on, one line why, and the price."""
 
 from __future__ import annotations
 
@@ -14,29 +14,13 @@ from stages.views.document import (
     decode_batches,
     dig,
     headline_choice,
-    mode_names,
     part,
     points,
     rates,
     why_not,
 )
 from stages.views.figures.waterfall import describe
-from stages.views.tables.proof import twins
 from stages.views.tables.service import sequences_lost
-
-
-@dataclass(frozen=True)
-class Badge:
-    """A claim that links to its section. `tone`: good, warn, bad, or none (nothing to say)."""
-
-    text: str
-    section: str
-    tone: str
-
-    @property
-    def mark(self) -> str:
-        """The tone without colour."""
-        return {"good": "✓", "warn": "!", "bad": "✗"}.get(self.tone, "–")
 
 
 @dataclass(frozen=True)
@@ -68,11 +52,6 @@ def context(study: Study) -> list[Fact]:
         "SLO": _limits(study),
     }
     return [Fact(name, words.clean(value)) for name, value in found.items() if value]
-
-
-def badges(study: Study) -> list[Badge]:
-    """Path proved, answers checked, machine quiet."""
-    return [_path_badge(study), _answers_badge(study), _quiet_badge(study)]
 
 
 def why(study: Study) -> str:
@@ -125,39 +104,6 @@ def chosen(study: Study) -> str:
     choice = headline_choice(study)
     name = str(choice[2].get("mode")) if choice else ""
     return name if name in study["modes"] and not why_not(study, name) else ""
-
-
-def _path_badge(study: Study) -> Badge:
-    ran = [name for name in mode_names(study) if part(study, "modes", name, "evidence")]
-    proved = [name for name in ran if dig(study, "modes", name, "evidence", "verdict") in ("confirmed", "settled")]
-    name = chosen(study)
-    if not ran:
-        return Badge("Path: no evidence", "paths", "none")
-    text = f"Path proved: {len(proved)} of {len(ran)} modes" + (f", {name} among them" if name in proved else "")
-    return Badge(text, "paths", _tone(len(proved) == len(ran), name, proved))
-
-
-def _answers_badge(study: Study) -> Badge:
-    verdicts = {name: dig(study, "modes", name, "correctness", "verdict") for name in mode_names(study)}
-    checked = [name for name, verdict in verdicts.items() if verdict in ("correct", "wrong")]
-    correct = [name for name in checked if verdicts[name] == "correct"]
-    if not checked:
-        return Badge("Answers: not checked", "correctness", "none")
-    text = f"Answers checked: {len(correct)} of {len(checked)} modes correct"
-    return Badge(text, "correctness", _tone(correct == checked, chosen(study), correct))
-
-
-def _tone(complete: bool, name: str, good: list[str]) -> str:
-    """A badge vouches for the recommended mode; without one, for all."""
-    return "good" if complete or name in good else "warn"
-
-
-def _quiet_badge(study: Study) -> Badge:
-    pairs = twins(study)
-    different = sum(bool(dig(pair, "different")) for pair in pairs)
-    if not pairs:
-        return Badge("Machine: no A/A pairs", "machine", "none")
-    return Badge(f"Machine quiet: A/A {different} of {len(pairs)} called different", "machine", "warn" if different else "good")
 
 
 def _savings(study: Study, batch: str) -> str:

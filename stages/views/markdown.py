@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from stages.views import headline, words
+from stages.views.badges import badges
 from stages.views.document import Study, dig
 from stages.views.drawing import Drawn
 from stages.views.sections import reproduction, sections
@@ -27,10 +28,10 @@ def render(study: Study, drawn: Mapping[str, Drawn]) -> str:
         created_at=str(study.get("created_at", "")),
         sentence=headline.sentence(study),
         context=headline.context(study),
-        badges=headline.badges(study),
+        badges=badges(study),
         why=headline.why(study),
         price=headline.price(study),
-        configuration=str(dig(study, "verdict", "configuration") or ""),
+        configuration=words.clean_lines(dig(study, "verdict", "configuration") or ""),
         first=drawn.get("lifetime"),
         sections=sections(study, drawn),
         commands=reproduction(study),

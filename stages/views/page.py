@@ -8,6 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from stages.views import headline, palette, words
+from stages.views.badges import badges
 from stages.views.document import Study, dig
 from stages.views.drawing import Drawn
 from stages.views.sections import reproduction, sections
@@ -24,10 +25,10 @@ def render(study: Study, drawn: Mapping[str, Drawn]) -> str:
         created_at=words.clean(study.get("created_at", "")),
         sentence=headline.sentence(study),
         context=headline.context(study),
-        badges=headline.badges(study),
+        badges=badges(study),
         why=headline.why(study),
         price=headline.price(study),
-        configuration=dig(study, "verdict", "configuration") or "",
+        configuration=words.clean_lines(dig(study, "verdict", "configuration") or ""),
         first=drawn.get("lifetime"),
         sections=sections(study, drawn),
         commands=reproduction(study),

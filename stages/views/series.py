@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stages.views import words
-from stages.views.document import Study, decode_batches, dig, part, shown_modes
+from stages.views.document import Study, decode_batches, dig, headline_choice, part, shown_modes
 
 Rows = list[dict[str, Any]]
 
@@ -22,13 +22,12 @@ def steady_state(study: Study) -> Rows:
 
 
 def completions(study: Study) -> Rows:
-    """One row a mode, arrival rate, cache state and lifetime: start-up is included."""
+    """One row a mode, cache state and lifetime at the verdict's arrival rate; start-up is included."""
+    choice = headline_choice(study)
     rows = []
-    for name in shown_modes(study):
-        for rate, states in sorted(part(study, "modes", name, "lifetime", "completions").items()):
-            for state, points in sorted(part(states).items()):
-                key = f"{name} {state} {rate}"
-                rows += [{"mode": key, "lifetime_s": point[0], "completions": point[1]} for point in points]
+    for name in shown_modes(study) if choice else []:
+        for state, points in sorted(part(study, "modes", name, "lifetime", "completions", choice[1] if choice else "").items()):
+            rows += [{"mode": f"{name}, {state}", "lifetime_s": point[0], "completions": point[1]} for point in points]
     return rows
 
 

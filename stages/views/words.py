@@ -15,6 +15,11 @@ def clean(value: object) -> str:
     return _CONTROL.sub("", str(value).replace("\n", " ").replace("\t", " "))
 
 
+def clean_lines(text: object) -> str:
+    """The same for a text of several lines, which stay apart."""
+    return "\n".join(clean(line) for line in str(text).splitlines())
+
+
 def number(value: object) -> float | None:
     """A finite float, or None for anything else (booleans too)."""
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -64,7 +64,11 @@ def check(service: Service, precision: str, baseline: dict[str, Any], calls_per_
     _copy_weights(service.module, module)
     reference = Service(module, service.model, build(baseline, "mode"), service.plan, service.device, reference_precision)
     trio = [service, eager, reference]
-    checks = [document for shape in _visits(service) for document in _shape_checks(shape, _compare(trio, shape, calls_per_shape), service, precision)]
+    checks = [
+        document
+        for shape in _visits(service)
+        for document in _shape_checks(shape, _compare(trio, shape, calls_per_shape), service, precision)
+    ]
     return checks + [_task_check(task, service, eager, num_examples) for task in service.model.tasks()]
 
 

@@ -15,6 +15,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
@@ -37,7 +38,12 @@ def main() -> None:
         if _answer(outbox, start):
             for line in inbox:
                 message = json.loads(line)
-                _answer(outbox, lambda message=message: activity(message["activity"])(service[0], **message["arguments"]))
+                _answer(outbox, partial(perform, service[0], message))
+
+
+def perform(service: Any, message: dict[str, Any]) -> Any:
+    """Run one activity on the service."""
+    return activity(message["activity"])(service, **message["arguments"])
 
 
 def end_with_parent() -> None:

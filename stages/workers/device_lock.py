@@ -29,7 +29,9 @@ def device_lock(gpu: str | None) -> Iterator[None]:
         except BlockingIOError as error:
             file.seek(0)
             holder = file.read().strip() or "unknown"
-            raise UserError("device", f"GPU {gpu} must be free", f"locked by process {holder}", "Wait for that study, or end it.") from error
+            raise UserError(
+                "device", f"GPU {gpu} must be free", f"locked by process {holder}", "Wait for that study, or end it."
+            ) from error
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()

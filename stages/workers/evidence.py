@@ -12,7 +12,9 @@ EXPECTED_BACKEND = {"dynamo": "eager", "inductor": "inductor", "inductor_autotun
 MAX_INDIVIDUAL_KERNELS = 4  # input copies, RNG fills, an output clone: what a replay may leave outside
 
 
-def judge(claim: dict[str, str], walked: dict[str, Any], path_runs: Sequence[PathRun], profile: Sequence[ProfiledStep], device: str) -> Evidence:
+def judge(
+    claim: dict[str, str], walked: dict[str, Any], path_runs: Sequence[PathRun], profile: Sequence[ProfiledStep], device: str
+) -> Evidence:
     """`confirmed` when every step took the claimed path and the profile agrees; `refuted` with reasons when one did not.
 
     `not_proven` when a counter that the verdict needs does not exist in this torch, or the profile has kernels that
@@ -39,6 +41,7 @@ def judge(claim: dict[str, str], walked: dict[str, Any], path_runs: Sequence[Pat
         num_recordings=walked["since_spawn"].get("tree_record", 0),
         num_replays=counts.get("replay", 0),
         path_counts=dict(paths),
+        counters=counts,
         sources=["class-level counters", "compiler log artifacts", "profiled window"],
     )
 

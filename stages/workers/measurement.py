@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 
 from stages.core import digest, paths, progress
 from stages.core.build import build
-from stages.core.composed import Settings, read_settings, relevant_config
+from stages.core.composed import Settings, read_settings
+from stages.core.currency import mode_hashes
 from stages.core.errors import UserError
 from stages.core.partial import Partial
 from stages.core.records import base
@@ -63,11 +64,15 @@ def cache_folder(study: Study, settings: Settings) -> Path:
     """Where one mode's compile caches live: the same for every stage, another for whatever decides the kernels."""
     environment = {key: study.environment[key] for key in ("device", "gpu", "torch", "torch_cuda", "triton")}
     launch = asdict(settings.launch)
-    key = digest.of_document([settings.model, settings.mode, settings.precision, environment, launch, study.plan.capture_sizes, study.plan.prompt_sizes])
+    key = digest.of_document(
+        [settings.model, settings.mode, settings.precision, environment, launch, study.plan.capture_sizes, study.plan.prompt_sizes]
+    )
     return paths.build() / "caches" / f"{settings.mode['name']}-{key}"
 
 
-def worker(study: Study, settings: Settings, label: str, cache: Path | None = None, proof: bool = False, artifact: Path | None = None) -> Worker:
+def worker(
+    study: Study, settings: Settings, label: str, cache: Path | None = None, proof: bool = False, artifact: Path | None = None
+) -> Worker:
     """Spawn a worker for one mode on its own compile caches, with every remote cache off."""
     folder = cache or cache_folder(study, settings)
     order = {
@@ -99,18 +104,9 @@ def measure_mode(stage: str, mode: str, record_type: type[Any], measure: Callabl
     """Measure one mode and write `<stage>/<mode>.json`."""
     study = Study(paths.latest())
     settings = study.settings(mode)
-    hashes = hashes_of(study, settings, stage, relevant_config(stage, settings))
+    hashes = mode_hashes(stage, settings, study.plan, study.environment)
     why_not = unavailable(settings)
     write_record(study, stage, mode, record_type, hashes, lambda partial: measure(study, settings, partial), why_not)
-
-
-def hashes_of(study: Study, settings: Settings, stage: str, config: Any) -> Hashes:
-    """What a record came from."""
-    return Hashes(
-        config=digest.of_document([config, study.plan.model_dump(mode="json")]),
-        environment=digest.of_document(study.environment),
-        code=settings.code.get(stage, ""),
-    )
 
 
 def write_record(
@@ -171,5 +167,7 @@ def require_item(name: str, kind: str, folder: Path) -> str:
     """The name, if it was composed. Raises UserError with the names that were."""
     known = sorted(file.stem for file in folder.glob("*.yaml"))
     if name not in known:
-        raise UserError(f"--{kind}", "must be one that params.yaml names", name, f"Composed: {', '.join(known) or 'nothing yet; run dvc repro'}.")
+        raise UserError(
+            f"--{kind}", "must be one that params.yaml names", name, f"Composed: {', '.join(known) or 'nothing yet; run dvc repro'}."
+        )
     return name

@@ -65,7 +65,8 @@ class Worker:
 
     def ready(self) -> dict[str, Any]:
         """Wait until it is ready; its startup report. Raises WorkerFailed."""
-        return self._receive()
+        report: dict[str, Any] = self._receive()
+        return report
 
     def ask(self, activity: str, **arguments: Any) -> Any:
         """Run `module:function` of `stages.workers` in the worker; its JSON result. Raises WorkerFailed."""

@@ -33,7 +33,7 @@ class Service:
         num_shapes = len(plan.prompt_sizes) + len(plan.capture_sizes)
         self._decode = mode.transformed(module.decode, num_shapes)
         self._prefill = mode.transformed(module.prefill, num_shapes)
-        self.pool = torch.cuda.graph_pool_handle() if device == "cuda" else None  # type: ignore[no-untyped-call]
+        self.pool = torch.cuda.graph_pool_handle() if device == "cuda" else None
         self.instruments: dict[str, Any] = {}
         self.steps: dict[str, Callable[[], Outputs]] = {shape: self.call(shape) for shape in self.shapes()}
 

@@ -41,8 +41,6 @@ class Sequence:
 
     def document(self) -> dict[str, Any]:
         """The `ServedRequest` document; ms from the arrival."""
-        rest = self.request.output_tokens - 1
-        tpot_s = (self.last_token_s - self.first_token_s) / rest if rest and self.last_token_s and self.first_token_s else 0.0
         completed = self.done()
         return {
             "request_id": self.request.request_id,
@@ -51,11 +49,18 @@ class Sequence:
             "output_tokens": self.request.output_tokens,
             "queue_ms": self._since_arrival(self.begun_s),
             "ttft_ms": self._since_arrival(self.first_token_s),
-            "tpot_ms": 1e3 * tpot_s if completed else None,
+            "tpot_ms": self._tpot_ms() if completed else None,
             "e2el_ms": self._since_arrival(self.last_token_s) if completed else None,
             "completed": completed,
             "hit_by": self.hit_by,
         }
+
+    def _tpot_ms(self) -> float | None:
+        """Mean time of the tokens after the first; None for an answer of one token."""
+        rest = self.request.output_tokens - 1
+        if not rest or self.first_token_s is None or self.last_token_s is None:
+            return None
+        return 1e3 * (self.last_token_s - self.first_token_s) / rest
 
     def _since_arrival(self, moment_s: float | None) -> float | None:
         return None if moment_s is None else 1e3 * (moment_s - self.arrival_s)

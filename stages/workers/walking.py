@@ -25,7 +25,8 @@ def walk(service: Service, requests: list[dict[str, Any]], max_steps: int, plan_
     service.synchronize()
     return {
         "path_runs": [
-            {"path": path, "phase": phase, "padded_size": size, "count": sum(1 for _ in same)} for (path, phase, size), same in groupby(paths)
+            {"path": path, "phase": phase, "padded_size": size, "count": sum(1 for _ in same)}
+            for (path, phase, size), same in groupby(paths)
         ],
         "counts": dict(before - start),
         "since_spawn": dict(before),
@@ -39,7 +40,9 @@ def walk(service: Service, requests: list[dict[str, Any]], max_steps: int, plan_
 def served(service: Service, requests: list[Request], max_steps: int, plan_settings: dict[str, Any]) -> Iterator[tuple[ScheduledStep, int]]:
     """Drive the service by the simulated schedule; yields each step after it ran, with its padded size."""
     by_id = {request.request_id: request for request in requests}
-    steps = simulate(requests, service.plan.max_batch, PlanSettings(**plan_settings), lambda tokens: padded(tokens, service.plan.prompt_sizes))
+    steps = simulate(
+        requests, service.plan.max_batch, PlanSettings(**plan_settings), lambda tokens: padded(tokens, service.plan.prompt_sizes)
+    )
     num_active = 0
     for step in islice(steps, max_steps):
         if step.phase == "prefill":

@@ -108,7 +108,7 @@ def test_completions_agree_with_a_simulated_queue(service: Service, quarters: in
     assert found == pytest.approx(simulated(quarters / 4, service, step_s), abs=6 * step_s * (service.capacity_per_s + 1))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(SERVICES, SERVICES)
 def test_break_even_agrees_with_a_search_over_lifetimes(mode: Service, baseline: Service) -> None:
     """Against an exhaustive look at every 1/16 s up to far beyond the last kink."""

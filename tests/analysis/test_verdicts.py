@@ -63,10 +63,8 @@ def test_a_faster_mode_wins_at_saturation_once_it_lives_past_its_break_even() ->
 
 
 def test_the_sentence_states_the_break_even_of_each_cache_state() -> None:
-    specs = {
-        "eager": eager(goodput={"20": 4.0}, attainment={"20": 0.2}),
-        "compile": fast(goodput={"20": 16.0}, attainment={"20": 0.8}, warm_s=(14.0, 14.0)),
-    }
+    quick = fast(goodput={"20": 16.0}, attainment={"20": 0.8}, warm_s=(14.0, 14.0))
+    specs = {"eager": eager(goodput={"20": 4.0}, attainment={"20": 0.2}), "compile": quick}
     records = records_of(specs, {}, arrival_rates=[20.0], lifetimes_s=[10.0, 3600.0])
     sentence = answers.answer(records).verdict.sentence
     cold_s, warm_s = (16 * 35 - 4 * 5) / 12, (16 * 14 - 4 * 4) / 12
@@ -149,6 +147,18 @@ def test_a_missing_record_is_skipped_with_a_reason() -> None:
     records = records_of({"eager": eager(), "compile": fast()}, {}, without=("load/compile",))
     answer = answers.answer(records)
     assert answer.verdict.rejected == {"compile": "skipped: load: no record: stage load did not run for compile"}
+
+
+def test_a_mode_whose_cold_start_was_not_proved_is_not_recommended() -> None:
+    _, answer = study(eager=eager(), compile=fast(cold_s=()))
+    assert answer.verdict.rejected == {"compile": "not_proven: warmup: no start was proved to be cold"}
+
+
+def test_no_speedup_is_stated_over_a_baseline_that_is_not_proven() -> None:
+    _, answer = study(eager=eager(verdict="not_proven"), compile=fast())
+    assert answer.modes["compile"].steady_state["decode/1"].vs_baseline is None
+    assert answer.factorials["pair"].points["decode/1"].compiled_alone is None
+    assert "eager" not in answer.verdict.rejected
 
 
 def test_lifetimes_shorter_than_every_start_are_undecided() -> None:

@@ -28,11 +28,11 @@ def no_fault(step: int, tokens: torch.Tensor, positions: torch.Tensor) -> None:
 
 
 def skipped_position(step: int, tokens: torch.Tensor, positions: torch.Tensor) -> None:
-    positions.add_(step == 0)
+    positions.add_(int(step == 0))
 
 
 def frozen_position(step: int, tokens: torch.Tensor, positions: torch.Tensor) -> None:
-    positions.sub_(step > 0)
+    positions.sub_(int(step > 0))
 
 
 def stale_token(step: int, tokens: torch.Tensor, positions: torch.Tensor) -> None:
@@ -69,7 +69,7 @@ def share_right(task: Task, precision: str, count: int, fault: Fault = no_fault)
 
 @pytest.mark.parametrize("task", MODEL.tasks(), ids=lambda task: task.name)
 def test_at_least_99_percent_of_answers_are_exactly_right(task: Task) -> None:
-    assert share_right(task, "fp32", count=800) >= 0.99
+    assert share_right(task, "fp32", count=400) >= 0.99
 
 
 @pytest.mark.parametrize("task", MODEL.tasks(), ids=lambda task: task.name)

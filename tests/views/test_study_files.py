@@ -24,17 +24,10 @@ def _bytes(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_drawing_twice_gives_the_same_bytes(example: dict[str, Any], tmp_path: Path) -> None:
-    write_views(example, tmp_path / "a")
-    write_views(json.loads(json.dumps(example, sort_keys=True)), tmp_path / "b")
-    assert _bytes(tmp_path / "a") == _bytes(tmp_path / "b")
-
-
-def test_another_process_with_another_hash_seed_gives_the_same_bytes(example: dict[str, Any], tmp_path: Path) -> None:
+def test_drawing_twice_gives_the_same_bytes_in_any_process(example: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
-    for folder in (tmp_path, tmp_path / "b"):
-        (folder / "study.json").write_text(json.dumps(example))
-    write_views(load(tmp_path / "study.json"), tmp_path / "a")
+    (tmp_path / "b" / "study.json").write_text(json.dumps(example, sort_keys=True))
+    write_views(example, tmp_path / "a")
     # a user's matplotlibrc must not show either
     (tmp_path / "matplotlibrc").write_text("font.size: 30\naxes.grid: True\n")
     command = [sys.executable, "-m", "stages.report", "--redraw", str(tmp_path / "b")]

@@ -21,7 +21,10 @@ class PathRun(Document):
 
 
 class Evidence(Document):
-    """The verdict on a mode's claim, with counts from run-time counters and the reasons a person needs."""
+    """The verdict on a mode's claim, with counts from run-time counters and the reasons a person needs.
+
+    `counters`: what every counter gained during the walk.
+    """
 
     verdict: EvidenceVerdict
     reasons: list[str]
@@ -33,6 +36,7 @@ class Evidence(Document):
     num_recordings: int
     num_replays: int
     path_counts: dict[str, int]
+    counters: dict[str, int]
     sources: list[str]
 
 

@@ -39,21 +39,17 @@ def _listing(title: str, node: Mapping[str, Any]) -> Table:
 
 def _shown(key: str, value: Any) -> str:
     if isinstance(value, list):
-        return (
-            ", ".join(_shown(key, item) for item in value if not isinstance(item, dict | list))
-            if len(value) <= 64
-            else f"{len(value)} entries"
-        )
+        plain = [item for item in value if not isinstance(item, list | Mapping)]
+        return ", ".join(_scalar(key, item) for item in plain) if len(plain) <= 64 else f"{len(plain)} entries"
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_shown(name, item)}" for name, item in value.items() if not isinstance(item, dict | list))
+        return ", ".join(f"{name} {_scalar(name, item)}" for name, item in value.items() if not isinstance(item, list | Mapping))
+    return _scalar(key, value)
+
+
+def _scalar(key: str, value: Any) -> str:
     if value is None:
         return "none"
-    if key.endswith("_bytes"):
-        return words.size(value)
-    return (
-        words.plain(value)
-        if isinstance(value, float)
-        else f"{value:,}"
-        if isinstance(value, int) and not isinstance(value, bool)
-        else str(value)
-    )
+    found = words.number(value)
+    if found is None:
+        return str(value)
+    return words.size(found) if key.endswith("_bytes") else words.given(float(f"{found:.6g}") if isinstance(value, float) else found)

@@ -1,0 +1,60 @@
+"""gate: what stops `make repro`, and what does not."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stages.core.errors import UserError
+from stages.core.settings import GateSettings, Params
+from stages.gate import failures
+from tests.tracking.study_folder import example, write_json
+
+
+def params(*modes: str, baseline: str | None = None) -> Params:
+    return Params(name="a", model="m", trace="t", modes=list(modes), factorials=[], measure="quick", gate=GateSettings(baseline=baseline))
+
+
+def failed_modes(study: dict[str, Any], *modes: str) -> list[str]:
+    return [line.split(":")[0] for line in failures(study, params(*modes))]
+
+
+def test_refuted_and_wrong_modes_fail_and_proved_and_unavailable_ones_do_not() -> None:
+    study = example(("eager", "compile", "cudagraph_trees", "max_autotune_cuda_graph", "max_autotune"))
+    assert failed_modes(study, *study["modes"]) == ["cudagraph_trees", "max_autotune_cuda_graph"]
+
+
+def test_only_modes_that_were_asked_for_count() -> None:
+    study = example(("eager", "compile", "cudagraph_trees"))
+    assert failed_modes(study, "eager", "compile") == []
+
+
+@pytest.mark.parametrize("status", ["failed", "skipped"])
+def test_mode_that_broke_or_never_ran_fails(status: str) -> None:
+    study = example(("eager", "compile"))
+    study["modes"]["compile"] |= {"status": status, "reason": "warmup: it broke"}
+    assert list(failures(study, params("compile"))) == [f"compile: {status}: warmup: it broke"]
+
+
+def test_mode_that_the_study_lacks_fails() -> None:
+    assert failed_modes(example(("eager",)), "eager", "compile") == ["compile"]
+
+
+def test_regression_since_the_named_baseline_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPMODE_ROOT", str(tmp_path))
+    before = example(("eager", "compile"))
+    write_json(tmp_path / "reports" / "studies" / "release" / "study.json", before)
+    after = copy.deepcopy(before)
+    assert list(failures(after, params("compile", baseline="release"))) == []
+    after["modes"]["compile"]["startup"]["warm"]["ready_s"] *= 3
+    (line,) = failures(after, params("compile", baseline="release"))
+    assert line.startswith("compile: ready from warm (s) became worse since release")
+
+
+def test_baseline_that_does_not_exist_is_a_user_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPMODE_ROOT", str(tmp_path))
+    with pytest.raises(UserError, match="must be one of latest"):
+        list(failures(example(("eager",)), params("eager", baseline="nobody")))
