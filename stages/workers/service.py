@@ -97,9 +97,11 @@ class Service:
         return list(self.tokens[:num_active].tolist())
 
     def fill(self, context_tokens: int, generator: torch.Generator) -> None:
-        """Every slot at position `context_tokens` with random tokens; the cache keeps what it holds."""
+        """Every slot at position `context_tokens` with random tokens, prompts of the smallest size; the cache keeps what it holds."""
         self.tokens.copy_(torch.randint(self.model.vocabulary(), self.tokens.shape, generator=generator))
         self.positions.fill_(context_tokens)
+        self.length.fill_(self.plan.prompt_sizes[0])
+        self.slot.fill_(0)
 
     def synchronize(self) -> None:
         """Wait for the device."""

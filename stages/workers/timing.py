@@ -43,8 +43,6 @@ def time_sequence(
     """One pass over the sampled sequence, tokens read by the host after every step, as a serving loop must."""
     steps = sampled_steps(service, requests, num_steps, plan_settings)
     service.fill(context_tokens, torch.Generator().manual_seed(0))
-    service.length.fill_(service.plan.prompt_sizes[0])
-    service.slot.fill_(0)
     service.synchronize()
     compiled_s = service.instruments["phases"].total_s()
     began_s = time.perf_counter()
