@@ -30,6 +30,7 @@ class PathCounters:
     counts: Counter[str] = field(default_factory=Counter)
     backends: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
+    _inside: set[str] = field(default_factory=set)
 
     def install(self) -> None:
         """Wrap every counted name that this torch has."""
@@ -57,8 +58,14 @@ class PathCounters:
             return
 
         def counted(this: Any, *arguments: Any, **keywords: Any) -> Any:
+            if counter in self._inside:  # Trees' `run` calls itself when a generation ends
+                return original(this, *arguments, **keywords)
             self.counts[counter] += 1
-            return original(this, *arguments, **keywords)
+            self._inside.add(counter)
+            try:
+                return original(this, *arguments, **keywords)
+            finally:
+                self._inside.discard(counter)
 
         setattr(cls, method, counted)
 
