@@ -11,22 +11,26 @@ always) and config/factorial/<name>.yaml.
 from __future__ import annotations
 
 import argparse
-import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from stages.core import atomic, digest, paths
 from stages.core.build import build
-from stages.core.composed import relevant_config, typed_settings
+from stages.core.composed import FactorialSettings, checked_factorial, relevant_config, typed_settings
 from stages.core.errors import UserError, run_command
 from stages.core.records.base import read_json
 from stages.core.settings import Params, read_params
 from stages.core.typed_yaml import typed
 from stages.traces.planning import PlanSettings
 
+SECTIONS = ("model", "mode", "trace", "measure")  # their keys may be overridden, the choice itself may not
+GROUPS = (*SECTIONS, "factorial")
 MEASURING_STAGES = ("warmup", "capture", "steady_state", "load", "correctness")
 
 
@@ -36,7 +40,8 @@ def compose_study(params: Params, device: str, conf: Path) -> dict[str, Any]:
     for mode in params.all_modes():
         documents[f"{mode}.yaml"] = compose_mode(params, mode, device, conf)
     for name in params.factorials:
-        factorial = _hydra(params, params.all_modes()[0], device, conf, name)["factorial"]
+        composed = _hydra(params, params.all_modes()[0], device, conf, name)["factorial"]
+        factorial = checked_factorial(composed, name, _names(conf, "mode"))
         documents[f"factorial/{name}.yaml"] = _factorial_document(factorial, documents)
     return documents
 
@@ -48,6 +53,8 @@ def compose_mode(params: Params, mode: str, device: str, conf: Path) -> dict[str
     settings = typed_settings(document, f"conf (mode {mode})")
     typed(PlanSettings, settings.measure.plan, "measure.plan")
     components = {key: build(getattr(settings, key), key) for key in ("model", "mode", "trace")}
+    if components["mode"].name != mode:
+        raise UserError("mode.name", f"must be {mode}, as its file", components["mode"].name, f"Fix conf/mode/{mode}.yaml.")
     targets = {key: str(getattr(settings, key)["_target_"]) for key in components}
     complete = {key: {"_target_": targets[key], **asdict(component)} for key, component in components.items()}
     return {**document, **complete, "code": _code_hashes(targets, components)}
@@ -60,39 +67,44 @@ def _hydra(params: Params, mode: str, device: str, conf: Path, factorial: str | 
     choices = {"model": params.model, "trace": params.trace, "measure": params.measure, "mode": mode}
     if factorial:
         choices["factorial"] = factorial
-    values = {
+    for group, name in choices.items():
+        if name not in _names(conf, group):
+            raise UserError(group, f"must name a file in conf/{group}/", name, f"Available: {', '.join(_names(conf, group))}.")
+    values = _values(params, device)
+    _check_overrides(params.overrides, {*GROUPS, *values})
+    try:
+        with initialize_config_dir(config_dir=str(conf), version_base="1.3"):
+            composed = compose("config", overrides=[*(f"{key}={value}" for key, value in choices.items()), *params.overrides])
+        composed.merge_with(values)
+        return dict(OmegaConf.to_container(composed, resolve=True))  # type: ignore[arg-type]
+    except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
+        given = ", ".join(params.overrides) or "none"
+        raise UserError("overrides", str(error)[:400], given, "Fix params.yaml (overrides) or the file in conf/.") from error
+
+
+def _names(conf: Path, group: str) -> list[str]:
+    return sorted(file.stem for file in (conf / group).glob("*.yaml"))
+
+
+def _values(params: Params, device: str) -> dict[str, Any]:
+    """Keys of the composed configuration that params.yaml has itself."""
+    return {
         "name": params.name,
         "device": device,
         "precision": params.precision,
         "device_memory_bytes": params.device_memory_bytes,
-        "slo": vars(params.slo),
+        "slo": dict(vars(params.slo)),
         "arrival_rates": params.arrival_rates,
         "lifetimes_s": params.lifetimes_s,
     }
-    overrides = [f"{key}={value}" for key, value in choices.items()] + [f"{key}={_quoted(value)}" for key, value in values.items()]
-    try:
-        with initialize_config_dir(config_dir=str(conf), version_base="1.3"):
-            composed = compose("config", overrides=overrides + list(params.overrides))
-        return dict(OmegaConf.to_container(composed, resolve=True))  # type: ignore[arg-type]
-    except (HydraException, ValueError) as error:
-        raise _explained(error, choices, params.overrides) from error
 
 
-def _quoted(value: Any) -> str:
-    """A value in Hydra's override grammar."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{key}:{_quoted(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(_quoted(item) for item in value) + "]"
-    return json.dumps(value)
-
-
-def _explained(error: Exception, choices: dict[str, str], overrides: list[str]) -> UserError:
-    text = " ".join(str(error).split())
-    wrong = next((key for key, value in choices.items() if f"'{key}/{value}'" in text), None)
-    if wrong:
-        return UserError(wrong, f"must name a file in conf/{wrong}/", choices[wrong], text[text.find("Available options") :])
-    return UserError("overrides", text[:400], ", ".join(overrides) or "none", "Fix params.yaml (overrides) or the file in conf/.")
+def _check_overrides(overrides: list[str], own: set[str]) -> None:
+    """An override of a choice that params.yaml makes elsewhere would leave two answers to one question."""
+    for override in overrides:
+        key = re.split("[=@]", override.lstrip("+~"))[0]
+        if key in own or key.split(".")[0] in own - set(SECTIONS):
+            raise UserError("overrides", f"must not override {key}, which is chosen elsewhere", override, "Set it where it is chosen.")
 
 
 def _code_hashes(targets: dict[str, str], components: dict[str, Any]) -> dict[str, str]:
@@ -103,17 +115,11 @@ def _code_hashes(targets: dict[str, str], components: dict[str, Any]) -> dict[st
     return code
 
 
-def _factorial_document(factorial: Any, documents: dict[str, Any]) -> dict[str, Any]:
+def _factorial_document(factorial: FactorialSettings, documents: dict[str, Any]) -> dict[str, Any]:
     known = {name.removesuffix(".yaml") for name in documents if "/" not in name}
-    cells = dict(factorial["cells"])
-    unknown = sorted(set(factorial["twins"]) - set(cells))
-    if unknown:
-        raise UserError(
-            f"factorial.{factorial['name']}.twins", "must name cells of the factorial", unknown[0], f"Cells: {', '.join(cells)}."
-        )
-    resolved = {cell: documents[f"{mode}.yaml"] if mode in known else None for cell, mode in cells.items()}
+    resolved = {cell: documents[f"{mode}.yaml"] if mode in known else None for cell, mode in factorial.cells.items()}
     measured = {cell: relevant_config("steady_state", typed_settings(one, cell)) for cell, one in resolved.items() if one}
-    return {"name": factorial["name"], "modes": cells, "twins": list(factorial["twins"]), "cells": resolved, "measured": measured}
+    return {"name": factorial.name, "modes": factorial.cells, "twins": factorial.twins, "cells": resolved, "measured": measured}
 
 
 def _write(folder: Path, documents: dict[str, Any]) -> None:

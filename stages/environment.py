@@ -22,7 +22,7 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from stages.core import atomic, paths
+from stages.core import atomic, paths, progress
 from stages.core.errors import UserError, run_command
 from stages.core.settings import read_params
 from stages.instruments import hardware
@@ -106,7 +106,9 @@ def _compiler() -> str:
 def main() -> None:
     """Write environment.json if it changed."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    atomic.write_json(paths.latest() / "environment.json", describe(read_params().device))
+    found = describe(read_params().device)
+    progress.restart()
+    atomic.write_json(paths.latest() / "environment.json", found)
 
 
 if __name__ == "__main__":

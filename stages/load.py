@@ -14,13 +14,12 @@ import argparse
 from functools import partial as bind
 from typing import Any
 
-from stages.analysis.services import ATTAINMENT, rate_key
-from stages.analysis.statistics import percentiles
 from stages.core import paths
 from stages.core.composed import Settings
 from stages.core.errors import UserError, run_command
 from stages.core.partial import Partial
 from stages.core.records.load import Load, LoadRecord, LoadRun, Percentiles, ServedRequest
+from stages.core.service_levels import ATTAINMENT, percentiles, rate_key
 from stages.workers.measurement import Study, measure_mode, require_item, worker
 
 

@@ -63,11 +63,11 @@ def contrasts(point: Point) -> Contrasts:
 
 def _attention_objections(point: Point) -> dict[str, str]:
     """Cells whose attention operator is not that of E: a confound, so their contrasts stop."""
-    reference = point.profiles["E"].attention_kernels if "E" in point.profiles else []
+    reference = point.profiles["E"].attention_operators if "E" in point.profiles else []
     return {
-        cell: f"attention kernels differ from those of E ({', '.join(profile.attention_kernels)} against {', '.join(reference)})"
+        cell: f"attention kernels differ from those of E ({', '.join(profile.attention_operators)} against {', '.join(reference)})"
         for cell, profile in point.profiles.items()
-        if reference and profile.attention_kernels and set(profile.attention_kernels) != set(reference)
+        if reference and profile.attention_operators and set(profile.attention_operators) != set(reference)
     }
 
 

@@ -111,7 +111,7 @@ def _factorial(folder: Path, name: str) -> dict[str, str]:
     path = folder / "config" / "factorial" / f"{name}.yaml"
     cells = _yaml(path).get("modes")
     if not isinstance(cells, dict) or not all(isinstance(mode, str) for mode in cells.values()):
-        raise UserError(f"{path}:cells", "must map cell keys (E, C, R, CR) to modes", cells, "Run python -m stages.compose.")
+        raise UserError(f"{path}:modes", "must map cell keys (E, C, R, CR) to modes", cells, "Run python -m stages.compose.")
     return {str(cell): mode for cell, mode in cells.items()}
 
 

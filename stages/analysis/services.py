@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from statistics import median
-from typing import Any
 
 from stages.analysis import statistics
 from stages.analysis.lifetimes import Corners, Service, break_even
 from stages.core.records.answer import BreakEven
 from stages.core.records.load import Load, LoadRun
 from stages.core.records.startup import Startup
+from stages.core.service_levels import ATTAINMENT
+from stages.core.service_levels import rate_key as rate_key
 
 SATURATION = "saturation"
-ATTAINMENT = 0.99
 EQUAL_SHARE = 0.01  # arrivals are the same for every mode
 CACHES = ("cold", "warm", "artifact")
-
-
-def rate_key(rate: Any) -> str:
-    """An arrival rate of params.yaml as the key that records use: `recorded`, or the number in 1/s."""
-    return f"{float(rate):g}" if isinstance(rate, int | float) else str(rate)
 
 
 def run_at(load: Load, rate: str) -> LoadRun | None:

@@ -13,11 +13,12 @@ import numpy as np
 from scipy import stats
 
 from stages.core.records.answer import Class, Estimate, Timing
-from stages.core.records.load import Percentiles
+from stages.core.service_levels import MIN_SAMPLES_P90 as MIN_SAMPLES_P90
+from stages.core.service_levels import MIN_SAMPLES_P99 as MIN_SAMPLES_P99
+from stages.core.service_levels import percentiles as percentiles
+from stages.core.service_levels import tails
 
 CONFIDENCE = 0.95
-MIN_SAMPLES_P90 = 20
-MIN_SAMPLES_P99 = 459  # MLPerf LoadGen: p99 at 99 % confidence with no violation
 LEAST_MARGIN = 0.01
 ONE_SET_MARGIN = 0.05
 ECDF_POINTS = 200
@@ -72,22 +73,8 @@ def _direction(log_ratio: float) -> Class:
 def timing(samples_us: Sequence[float]) -> Timing:
     """Median, tails and ECDF of pooled step times in us; nothing is dropped, a tail without enough samples is None."""
     assert samples_us, "a timing needs at least one sample"
-    p90, p99 = _tails(samples_us)
+    p90, p99 = tails(samples_us)
     return Timing(median=float(np.median(samples_us)), p90=p90, p99=p99, n=len(samples_us), ecdf=ecdf(samples_us))
-
-
-def percentiles(samples: Sequence[float]) -> Percentiles:
-    """Percentiles in the unit of the samples; all None without samples."""
-    if not samples:
-        return Percentiles(n=0, p50=None, p90=None, p99=None, mean=None)
-    p90, p99 = _tails(samples)
-    return Percentiles(n=len(samples), p50=float(np.median(samples)), p90=p90, p99=p99, mean=float(np.mean(samples)))
-
-
-def _tails(samples: Sequence[float]) -> tuple[float | None, float | None]:
-    p90 = float(np.quantile(samples, 0.9)) if len(samples) >= MIN_SAMPLES_P90 else None
-    p99 = float(np.quantile(samples, 0.99)) if len(samples) >= MIN_SAMPLES_P99 else None
-    return p90, p99
 
 
 def ecdf(samples: Sequence[float]) -> list[float]:

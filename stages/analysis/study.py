@@ -78,7 +78,7 @@ def _model(records: StudyRecords) -> dict[str, Any]:
     node = dict(records.configs[records.baseline].get("model", {}))
     node.pop("_target_", None)
     data = records.capture[records.baseline].data
-    kernels = sorted({kernel for profile in (data.profile if data else []) for kernel in profile.attention_kernels})
+    kernels = sorted({kernel for profile in (data.profile if data else []) for kernel in profile.attention_operators})
     weights = data.memory.weights_bytes if data else None
     return {"parameters": None, **node, "precision": records.params.precision, "attention_kernels": kernels, "weights_bytes": weights}
 

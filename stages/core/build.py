@@ -16,6 +16,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from stages.core.errors import UserError
+from stages.core.typed_yaml import culprit
 
 ALLOWED = ("stages.modes.", "stages.models.", "stages.traces.")
 
@@ -55,7 +56,7 @@ def _explained(error: OmegaConfBaseException, key: str, target: type, settings: 
     inner = error.__cause__ or error.__context__
     if isinstance(inner, UserError):
         return inner
-    where = getattr(error, "full_key", None) or "?"
+    where = getattr(error, "full_key", None) or culprit(target, settings)
     first_line = str(error).split("\n")[0]
     names = ", ".join(field.name for field in dataclasses.fields(target))
     return UserError(f"{key}.{where}", first_line, settings.get(str(where).split(".")[0], "nothing"), f"Keys here: {names}.")

@@ -10,8 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from stages.core.errors import UserError
-from stages.core.settings import PRECISIONS, Slo
+from stages.core.settings import BASELINE, PRECISIONS, Slo
 from stages.core.typed_yaml import load_yaml, one_of, positive, typed
+
+MAY_BE_ZERO = ("warm_starts", "artifact_starts")
+
+
+@dataclass(kw_only=True)
+class FactorialSettings:
+    """A file of conf/factorial: cell keys (E, C, R, CR, extras) to modes, and the cells that get an A/A twin."""
+
+    name: str
+    cells: dict[str, str]
+    twins: list[str]
 
 
 @dataclass(kw_only=True)
@@ -106,13 +117,15 @@ class Settings:
     code: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Numbers of the measurement must be positive, counts of starts not negative."""
+        """Numbers of the measurement must be positive, except further starts: the first cold one fills the caches."""
         for section in ("warmup", "capture", "steady_state", "load", "correctness"):
             for key, value in vars(getattr(self.measure, section)).items():
-                if not isinstance(value, bool) and (value < 0 or (section != "warmup" and value == 0)):
-                    raise UserError(f"measure.{section}.{key}", "must be positive", value, "Fix conf/measure/ or the override.")
+                if key in MAY_BE_ZERO and value == 0:
+                    continue
+                positive(f"measure.{section}.{key}", [] if isinstance(value, bool) else [value], "Fix conf/measure/ or the override.")
         one_of("precision", self.precision, PRECISIONS)
-        positive("launch.num_threads", [self.launch.num_threads])
+        for key, value in vars(self.launch).items():
+            positive(f"launch.{key}", [value], "Fix conf/launch/ or the override.")
 
 
 def relevant_config(stage: str, settings: Settings) -> dict[str, Any]:
@@ -122,6 +135,23 @@ def relevant_config(stage: str, settings: Settings) -> dict[str, Any]:
     document = asdict(settings)
     code = {key: settings.code[key] for key in (stage, "files") if key in settings.code}
     return {**{key: document[key] for key in (*keys, *extra)}, "measure": document["measure"][stage], "code": code}
+
+
+def checked_factorial(document: Any, name: str, modes: list[str]) -> FactorialSettings:
+    """A composed factorial, held to its file's name and to the modes of conf/mode. Raises UserError."""
+    where = f"factorial.{name}"
+    factorial = typed(FactorialSettings, document, where)
+    if factorial.name != name:
+        raise UserError(f"{where}.name", f"must be {name}, as its file", factorial.name, "Change one of the two.")
+    if factorial.cells.get("E") != BASELINE:
+        raise UserError(f"{where}.cells", f"must have E: {BASELINE}, the baseline", factorial.cells, "Add the cell.")
+    for cell, mode in factorial.cells.items():
+        if mode not in modes:
+            raise UserError(f"{where}.cells.{cell}", "must name a file in conf/mode/", mode, f"Available: {', '.join(modes)}.")
+    for cell in factorial.twins:
+        if cell not in factorial.cells:
+            raise UserError(f"{where}.twins", "must name cells of the factorial", cell, f"Cells: {', '.join(factorial.cells)}.")
+    return factorial
 
 
 def read_settings(file: Path) -> Settings:

@@ -56,12 +56,13 @@ def _tree_of(name: str) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
+@cache
 def _meaning_of(name: str) -> bytes:
     tree = ast.parse(ast.unparse(_tree_of(name)))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and _is_docstring(body[0]):
-            body[0] = ast.Pass()
+            body[:] = body[1:] or [ast.Pass()]
     return ast.dump(tree).encode()
 
 
@@ -69,7 +70,8 @@ def _is_docstring(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _imports_of(name: str) -> list[str]:
+@cache
+def _imports_of(name: str) -> tuple[str, ...]:
     found: list[str] = []
     for node in ast.walk(_tree_of(name)):
         if isinstance(node, ast.Import):
@@ -78,4 +80,4 @@ def _imports_of(name: str) -> list[str]:
             found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _DOTTED.match(node.value):
             found.append(node.value.split(":")[0])
-    return [module for module in found if module.split(".")[0] == "stages"]
+    return tuple(module for module in found if module.split(".")[0] == "stages")

@@ -15,7 +15,7 @@ class UserError(Exception):
     def __init__(self, key: str, rule: str, value: object, remedy: str) -> None:
         """Join the four parts into one line: `key: rule; got value. remedy`."""
         self.key, self.rule, self.value, self.remedy = key, rule, value, remedy
-        super().__init__(f"{key}: {rule}; got {_shown(value)}. {remedy}")
+        super().__init__(" ".join(f"{key}: {rule}; got {_shown(value)}. {remedy}".split()))
 
 
 def _shown(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,10 +57,11 @@ class Params:
         one_of("precision", self.precision, PRECISIONS)
         for key in ("modes", "factorials", "arrival_rates", "lifetimes_s"):
             unique(key, getattr(self, key))
-        if not self.modes:
-            raise UserError("modes", "must name at least one mode", self.modes, "Name files of conf/mode, e.g. [eager, compile].")
+        for key, example in (("modes", "[eager, compile]"), ("arrival_rates", "[recorded]"), ("lifetimes_s", "[60, 3600]")):
+            if not getattr(self, key):
+                raise UserError(key, "must name at least one", getattr(self, key), f"For example {example}.")
         for rate in self.arrival_rates:
-            if rate != "recorded" and not (isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0):
+            if rate != "recorded" and not _is_rate(rate):
                 raise UserError("arrival_rates", "must be positive numbers (1/s) or `recorded`", rate, "Fix params.yaml.")
         positive("lifetimes_s", self.lifetimes_s)
         positive("slo.ttft_ms", [self.slo.ttft_ms])
@@ -70,6 +72,10 @@ class Params:
     def all_modes(self) -> list[str]:
         """The modes asked for, and the baseline."""
         return self.modes if BASELINE in self.modes else [BASELINE, *self.modes]
+
+
+def _is_rate(rate: Any) -> bool:
+    return isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0 and math.isfinite(rate)
 
 
 def params_file() -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -38,9 +40,19 @@ def typed(schema: type[Schema], document: Any, where: str) -> Schema:
         cause = error.__cause__ or error.__context__
         if isinstance(cause, UserError):
             raise cause from error
-        key = getattr(error, "full_key", None) or "?"
-        value = getattr(error, "value", None)
+        key = getattr(error, "full_key", None) or culprit(schema, document)
+        value = getattr(error, "value", None) or document.get(key)
         raise UserError(f"{where}: {key}", str(error).split("\n")[0], value, "Fix or remove the key.") from error
+
+
+def culprit(schema: type, document: Mapping[str, Any]) -> str:
+    """The first key whose value alone does not fit the dataclass (OmegaConf does not name a node of the wrong kind)."""
+    for key, value in document.items():
+        try:
+            OmegaConf.merge(OmegaConf.structured(schema), {key: value})
+        except OmegaConfBaseException:
+            return key
+    return "?"
 
 
 def one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
@@ -56,8 +68,8 @@ def unique(key: str, values: list[Any]) -> None:
         raise UserError(key, "must not list anything twice", ", ".join(twice), "Remove the second one from params.yaml.")
 
 
-def positive(key: str, values: list[Any]) -> None:
-    """Raise UserError unless every value is above zero."""
+def positive(key: str, values: list[Any], remedy: str = "Fix params.yaml.") -> None:
+    """Raise UserError unless every value is above zero and finite."""
     for value in values:
-        if not value > 0:
-            raise UserError(key, "must be positive", value, "Fix params.yaml.")
+        if not (value > 0 and math.isfinite(value)):
+            raise UserError(key, "must be positive and finite", value, remedy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from stages.core.errors import UserError
 
@@ -29,13 +29,19 @@ class BaseMode:
     stability: str
     configuration: str
 
+    replays: ClassVar[tuple[str, ...]] = REPLAYS  # what this class can do
+
     def __post_init__(self) -> None:
         """Check the claim's values."""
-        for key, allowed in (("transform", TRANSFORMS), ("replay", REPLAYS), ("stability", STABILITIES)):
+        for key, allowed in (("transform", self.transforms()), ("replay", self.replays), ("stability", STABILITIES)):
             if getattr(self, key) not in allowed:
                 raise UserError(
                     f"mode.{key}", f"must be one of {', '.join(allowed)}", getattr(self, key), f"Fix conf/mode/{self.name}.yaml."
                 )
+
+    def transforms(self) -> tuple[str, ...]:
+        """The transforms that this configuration can claim."""
+        return TRANSFORMS
 
     def files(self) -> list[Path]:
         """No file's content counts as configuration."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from stages.modes.compiled import Compiled
 from stages.modes.eager import Eager
@@ -16,6 +16,8 @@ class ManualCapture:
     Right only because replays never overlap and outputs are consumed before the next replay. Capture the largest
     shape first, so that smaller ones reuse its blocks.
     """
+
+    replays: ClassVar[tuple[str, ...]] = ("manual",)
 
     def held(self, call: Callable[[], Any], pool: Any) -> Callable[[], Any]:
         """Capture `call` on its static inputs; the result replays and returns the static outputs.

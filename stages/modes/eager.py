@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from stages.modes.base import BaseMode
 
@@ -13,3 +14,8 @@ class Eager(BaseMode):
 
     transform: str = "none"
     replay: str = "none"
+    replays: ClassVar[tuple[str, ...]] = ("none",)
+
+    def transforms(self) -> tuple[str, ...]:
+        """Nothing compiles."""
+        return ("none",)

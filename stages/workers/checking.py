@@ -7,6 +7,7 @@ fixed multiple of eager's own (docs/methodology.md), so that a tolerance never h
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -163,8 +164,13 @@ def _document(name: str, subject: str, verdict: str, value: float, limit: float,
         "name": name,
         "subject": subject,
         "verdict": verdict,
-        "value": float(value),
-        "limit": float(limit),
+        "value": _finite(value),
+        "limit": _finite(limit),
         "num_calls": num_calls,
         "reason": reason,
     }
+
+
+def _finite(number: float) -> float | None:
+    """Records are JSON, which has no NaN; the verdict says `fail` all the same."""
+    return float(number) if math.isfinite(number) else None

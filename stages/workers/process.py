@@ -54,6 +54,7 @@ class Worker:
             )
         os.close(child_reads)
         os.close(child_writes)
+        os.set_blocking(self._write, False)  # a write to a worker that does not read must not wait for ever
         self._buffer = b""
         self._send({**order, "spawned_s": time.monotonic()})
 
@@ -85,8 +86,13 @@ class Worker:
 
     def _send(self, message: Mapping[str, Any]) -> None:
         data = json.dumps(message).encode() + b"\n"
+        deadline = time.monotonic() + self.timeout_s
         try:
             while data:
+                left = deadline - time.monotonic()
+                if left <= 0 or not select.select([], [self._write], [], left)[1]:
+                    self._process.kill()
+                    raise self._failure(f"took no message within {self.timeout_s:g} s; the worker was ended")
                 data = data[os.write(self._write, data) :]
         except BrokenPipeError as error:
             raise self._failure("the worker died before it could be asked") from error
@@ -97,7 +103,7 @@ class Worker:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self._read], [], [], left)[0]:
                 self._process.kill()
-                raise self._failure(f"no answer within {self.timeout_s:.0f} s; the worker was ended")
+                raise self._failure(f"no answer within {self.timeout_s:g} s; the worker was ended")
             data = os.read(self._read, 1 << 20)
             if not data:
                 raise self._failure(self._death())

@@ -169,6 +169,7 @@ def capture_record(mode: str, spec: Spec) -> CaptureRecord:
         num_recordings=0,
         num_replays=1990 if replayed else 0,
         path_counts=counts,
+        counters={"replay": 1990} if replayed else {},
         sources=["replay counters", "dynamo counters"],
     )
     proof = PathProof(

@@ -37,7 +37,7 @@ def write_study(folder: Path, records: StudyRecords) -> Path:
     for mode, config in records.configs.items():
         (folder / "config" / f"{mode}.yaml").write_text(yaml.safe_dump(config))
     for name, cells in records.factorials.items():
-        (folder / "config" / "factorial" / f"{name}.yaml").write_text(yaml.safe_dump({"name": name, "cells": cells}))
+        (folder / "config" / "factorial" / f"{name}.yaml").write_text(yaml.safe_dump({"name": name, "modes": cells}))
     params = {key: value for key, value in vars(records.params).items() if key not in ("slo", "gate")}
     (folder / "params.yaml").write_text(yaml.safe_dump(params))
     return folder / "params.yaml"
@@ -150,7 +150,7 @@ def test_measured_ceilings_give_a_floor(study: Path) -> None:
         ("load/compile.json", "{", "must be JSON"),
         ("load/compile.json", "{}", "Field required"),
         ("config/compile.yaml", "- 1", "must be a mapping"),
-        ("config/factorial/inductor_manual.yaml", "cells: 3", "must map cell keys"),
+        ("config/factorial/inductor_manual.yaml", "modes: 3", "must map cell keys"),
         ("environment.json", '{"ceilings": {"l2_bytes": 0}}', "must have positive"),
     ],
 )

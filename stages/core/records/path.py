@@ -6,6 +6,8 @@ from typing import Literal
 
 from stages.core.records.base import Document, Record
 
+_AROUND_ATTENTION = ("triton_poi_", "triton_red_", "triton_per_", "aten::scaled_dot_product_attention")
+
 Path = Literal["eager", "compiled", "replayed", "recorded", "recompiled", "captured", "fallback"]
 Phase = Literal["prefill", "decode"]
 EvidenceVerdict = Literal["confirmed", "refuted", "not_proven"]
@@ -72,6 +74,14 @@ class ProfiledStep(Document):
     unattributed_kernels_per_call: float
     attention_kernels: list[str]
     top_kernels: list[KernelTime]
+
+    @property
+    def attention_operators(self) -> list[str]:
+        """The kernels that compute attention.
+
+        Inductor names its fused pointwise kernels after the operators around them, and a CPU shows the dispatcher too.
+        """
+        return [name for name in self.attention_kernels if not name.startswith(_AROUND_ATTENTION)]
 
 
 class Memory(Document):

@@ -1,0 +1,34 @@
+"""Figures of a run under load: arrival rates as keys, the attainment that counts as met, and percentiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stages.core.records.load import Percentiles
+
+ATTAINMENT = 0.99
+MIN_SAMPLES_P90 = 20
+MIN_SAMPLES_P99 = 459  # MLPerf LoadGen: p99 at 99 % confidence with no violation
+
+
+def rate_key(rate: Any) -> str:
+    """An arrival rate of params.yaml as the key that records use: `recorded`, or the number in 1/s."""
+    return f"{float(rate):g}" if isinstance(rate, int | float) else str(rate)
+
+
+def percentiles(samples: Sequence[float]) -> Percentiles:
+    """Percentiles in the unit of the samples; all None without samples."""
+    if not samples:
+        return Percentiles(n=0, p50=None, p90=None, p99=None, mean=None)
+    p90, p99 = tails(samples)
+    return Percentiles(n=len(samples), p50=float(np.median(samples)), p90=p90, p99=p99, mean=float(np.mean(samples)))
+
+
+def tails(samples: Sequence[float]) -> tuple[float | None, float | None]:
+    """p90 and p99 in the unit of the samples; None where there are too few samples for them."""
+    p90 = float(np.quantile(samples, 0.9)) if len(samples) >= MIN_SAMPLES_P90 else None
+    p99 = float(np.quantile(samples, 0.99)) if len(samples) >= MIN_SAMPLES_P99 else None
+    return p90, p99

@@ -1,0 +1,143 @@
+"""What torch's compiler and CUDA graphs did in this process while it was watched, and whether that was expected.
+
+Compilations, recompiles and graph breaks with their reasons, calls of compiled functions, captures, recordings and
+replays, CUDA graphs that were skipped. A function compiled before the watch began is not wrapped: its replays are
+counted, its plain compiled calls are not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from stages.instruments.compiler_log import CompilerLog
+from stages.instruments.path_counters import PathCounters
+
+_MOST_REASONS = 20
+_COUNTS = {
+    "num_compilations": "compilation",
+    "num_compiled_calls": "compiled_call",
+    "num_captures": "capture",
+    "num_recordings": "tree_record",
+    "num_replays": "replay",
+}
+COUNT_NAMES = ("num_compilations", "num_recompiles", "num_graph_breaks", *list(_COUNTS)[1:], "num_cudagraph_skips")
+
+
+class ExpectationFailed(AssertionError):
+    """What was counted is not what was expected. `reasons`: one sentence each, with torch's own reasons."""
+
+    def __init__(self, reasons: list[str]) -> None:
+        """Join the reasons, one a line."""
+        super().__init__("\n".join(reasons))
+        self.reasons = reasons
+
+
+@dataclass
+class CallCounters(PathCounters):
+    """Path counters that also tell compiled calls which went through CUDAGraph Trees (`tree_call`) from those that did not."""
+
+    def _counting(self, compiled: Any, output_graph: Any) -> Any:
+        counted = super()._counting(compiled, output_graph)
+
+        def told_apart(*arguments: Any) -> Any:
+            runs = self.counts["tree_run"]
+            result = counted(*arguments)
+            self.counts["tree_call"] += self.counts["tree_run"] > runs
+            return result
+
+        return told_apart
+
+
+@dataclass
+class Ledger:
+    """Counts since the watch began, or since `restart()`; they stand still once it is over."""
+
+    counters: PathCounters = field(default_factory=CallCounters)
+    log: CompilerLog = field(default_factory=CompilerLog)
+    _began: Counter[str] = field(default_factory=Counter)
+    _ended: Counter[str] | None = None
+
+    def restart(self) -> None:
+        """Count from now on only: call it after warm-up, so that first compilations and recordings are left out."""
+        self._began = self.counters.snapshot()
+        for lines in self.log.lines.values():
+            lines.clear()
+
+    def close(self) -> None:
+        """The watch is over: later calls of functions that were compiled in it count no more."""
+        self._ended = self.counters.snapshot()
+
+    def counts(self) -> dict[str, int]:
+        """Every count by name. Captures include those that CUDAGraph Trees make to record."""
+        gained = self._gained()
+        logged = {name: len(lines) for name, lines in self.log.lines.items()}
+        return {name: gained[counter] for name, counter in _COUNTS.items()} | {
+            "num_recompiles": logged["recompiles"],
+            "num_graph_breaks": max(gained["graph_break"], logged["graph_breaks"]),  # each misses some
+            "num_cudagraph_skips": max(gained["cudagraph_skip"], len(self.log.skips())),
+        }
+
+    def replayed_share(self) -> float | None:
+        """Replays / (replays + runs through Trees that were none + compiled calls outside Trees); None when there were none."""
+        gained = self._gained()
+        manual = max(0, gained["replay"] - gained["tree_replay"] - gained["tree_record"])  # a recording replays once
+        outside = gained["compiled_call"] - gained["tree_call"]
+        total = manual + gained["tree_run"] + outside
+        return (manual + gained["tree_replay"]) / total if total else None
+
+    def reasons(self) -> dict[str, list[str]]:
+        """What torch said, in order: `recompiles`, `graph_breaks`, `cudagraph_skips` (at most 20 each, 500 characters)."""
+        lines = {"recompiles": self.log.lines["recompiles"], "graph_breaks": self.log.lines["graph_breaks"]}
+        return {name: found[:_MOST_REASONS] for name, found in (lines | {"cudagraph_skips": self.log.skips()}).items()}
+
+    def summary(self) -> dict[str, Any]:
+        """Counts, `replayed_share`, `reasons`, and `missing`: names that this torch lacks, so that their counts stay 0."""
+        return {**self.counts(), "replayed_share": self.replayed_share(), "reasons": self.reasons(), "missing": self.counters.missing}
+
+    def expect(self, *, min_replayed: float | None = None, **counts: int) -> None:
+        """Raise ExpectationFailed unless the counts are these (`num_recompiles=0`) and the replayed share is at least that.
+
+        Nothing counted is no replay: `min_replayed` then fails. A wrong name of a count is a TypeError.
+        """
+        found = self.counts()
+        unknown = sorted(set(counts) - set(found))
+        if unknown:
+            raise TypeError(f"no such count: {unknown[0]}; there are {', '.join(found)}")
+        reasons = [self._explained(name, counts[name], found[name]) for name in counts if found[name] != counts[name]]
+        reasons += self._replays_too_few(min_replayed)
+        reasons += [f"this torch has no {name}: its calls cannot be counted" for name in self.counters.missing]
+        if reasons:
+            raise ExpectationFailed(reasons)
+
+    def _gained(self) -> Counter[str]:
+        now = self.counters.snapshot() if self._ended is None else self._ended
+        return now - self._began
+
+    def _explained(self, name: str, expected: int, found: int) -> str:
+        said = self.reasons().get(name.removeprefix("num_"), [])
+        return "\n  ".join([f"{name}: expected {expected}, counted {found}", *said])
+
+    def _replays_too_few(self, least: float | None) -> list[str]:
+        share = self.replayed_share()
+        if least is None or (share is not None and share >= least):
+            return []
+        counted = "nothing compiled or replayed ran" if share is None else f"counted {share:.4g}"
+        return ["\n  ".join([f"replayed share: expected at least {least:.4g}, {counted}", *self.reasons()["cudagraph_skips"]])]
+
+
+@contextmanager
+def watch() -> Iterator[Ledger]:
+    """Count in this process until the block ends; torch's classes and loggers are then as they were. Imports torch."""
+    from stages.instruments.reversible import counted, listened
+
+    ledger = Ledger()
+    with counted(ledger.counters), listened(ledger.log):  # the counters import the modules whose loggers are heard
+        ledger.restart()
+        try:
+            yield ledger
+        finally:
+            ledger.close()

@@ -1,0 +1,57 @@
+"""How a command ends: its status, and one line where the user can do something."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+
+import pytest
+
+from stages.core.errors import UserError, run_command
+
+
+def ended(main: Callable[[], int | None], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as exit_info:
+        run_command(main)
+    return int(exit_info.value.code or 0), capsys.readouterr().err
+
+
+def raising(error: BaseException) -> Callable[[], int | None]:
+    def main() -> int | None:
+        raise error
+
+    return main
+
+
+@pytest.mark.parametrize(("returned", "status"), [(None, 0), (0, 0), (1, 1)])
+def test_status_of_main_is_the_status_of_the_command(returned: int | None, status: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended(lambda: returned, capsys) == (status, "")
+
+
+def test_user_error_is_one_line_with_key_rule_value_and_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    status, text = ended(raising(UserError("modes", "must be short", "a\nb", "Shorten it.")), capsys)
+    assert (status, text) == (2, "error: modes: must be short; got a b. Shorten it.\n")
+
+
+def test_long_value_is_cut() -> None:
+    assert len(str(UserError("key", "rule", "x" * 5000, "Remedy."))) < 400
+
+
+def test_interruption_says_that_nothing_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    status, text = ended(raising(KeyboardInterrupt()), capsys)
+    assert status == 130
+    assert "kept" in text
+    assert text.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT])
+def test_disk_that_cannot_be_written_is_one_line(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    status, text = ended(raising(OSError(number, os.strerror(number), "record.json")), capsys)
+    assert (status, text.count("\n")) == (2, 1)
+    assert text.startswith(f"error: record.json: {os.strerror(number)}")
+
+
+def test_fault_of_the_program_is_not_hidden() -> None:
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        run_command(raising(OSError(errno.EBADF, os.strerror(errno.EBADF))))

@@ -1,0 +1,87 @@
+"""params.yaml: every key has a type and a range, and a wrong one is one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from stages.core import paths
+from stages.core.errors import UserError
+from stages.core.settings import read_params
+
+PARAMS = {"name": "a", "model": "tiny", "trace": "smoke", "modes": ["eager"], "factorials": [], "measure": "smoke"}
+
+
+def written(folder: Path, **changes: Any) -> Path:
+    file = folder / "params.yaml"
+    file.write_text(yaml.safe_dump({key: value for key, value in {**PARAMS, **changes}.items() if value != "absent"}))
+    return file
+
+
+def test_params_of_the_repository_are_valid() -> None:
+    assert read_params(paths.root() / "params.yaml").all_modes()[0] == "eager"
+
+
+def test_baseline_is_measured_also_when_nobody_asked(tmp_path: Path) -> None:
+    params = read_params(written(tmp_path, modes=["compile"]))
+    assert (params.modes, params.all_modes()) == (["compile"], ["eager", "compile"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "absent"}, "params.yaml: name: must be given"),
+        ({"modell": "tiny"}, "params.yaml: modell: "),
+        ({"modes": "eager"}, "params.yaml: modes: .*got 'eager'"),
+        ({"modes": []}, "modes: must name at least one; "),
+        ({"modes": ["eager", "eager"]}, "modes: must not list anything twice; got eager. Remove"),
+        ({"factorials": ["x", "x"]}, "factorials: must not list anything twice"),
+        ({"device": "gpu"}, "device: must be one of auto, cpu, cuda; got gpu"),
+        ({"precision": "fp8"}, "precision: must be one of fp32, bf16; got fp8"),
+        ({"device_memory_bytes": -1}, "device_memory_bytes: must be positive and finite; got -1"),
+        ({"device_memory_bytes": "all"}, "device_memory_bytes: "),
+        ({"slo": {"ttft": 1}}, "slo.ttft: "),
+        ({"slo": {"ttft_ms": 0}}, "slo.ttft_ms: must be positive and finite; got 0"),
+        ({"slo": {"tpot_ms": float("inf")}}, "slo.tpot_ms: must be .*; got inf"),
+        ({"slo": {"tpot_ms": float("nan")}}, "slo.tpot_ms: must be .*; got nan"),
+        ({"slo": 5}, "params.yaml: slo: .*got 5"),
+        ({"arrival_rates": []}, "arrival_rates: must "),
+        ({"arrival_rates": ["fast"]}, "arrival_rates: must be positive numbers .*; got fast"),
+        ({"arrival_rates": [0]}, "arrival_rates: must be positive numbers"),
+        ({"arrival_rates": [True]}, "arrival_rates: must be positive numbers"),
+        ({"arrival_rates": [float("inf")]}, "arrival_rates: must be positive numbers"),
+        ({"arrival_rates": [float("nan")]}, "arrival_rates: must be positive numbers"),
+        ({"lifetimes_s": [60, 0]}, "lifetimes_s: must be positive and finite; got 0"),
+        ({"lifetimes_s": [float("inf")]}, "lifetimes_s: must be .*; got inf"),
+        ({"lifetimes_s": []}, "lifetimes_s: must "),
+        ({"lifetimes_s": ["long"]}, "lifetimes_s"),
+        ({"gate": {"base": "x"}}, "gate.base: "),
+        ({"overrides": "model.seed=1"}, "overrides: "),
+    ],
+)
+def test_wrong_params_are_one_user_error(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message) as error_info:
+        read_params(written(tmp_path, **changes))
+    assert "\n" not in str(error_info.value)
+
+
+@pytest.mark.parametrize("text", ["", "- a\n", "a: [", "a: ${nothing}", "just words", "\x00"])
+def test_file_that_is_no_mapping_is_one_user_error(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "params.yaml"
+    file.write_text(text)
+    with pytest.raises(UserError, match=r"params.yaml: |must be"):
+        read_params(file)
+
+
+def test_file_that_is_not_text_is_one_user_error(tmp_path: Path) -> None:
+    (tmp_path / "params.yaml").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(UserError, match=r"must be YAML"):
+        read_params(tmp_path / "params.yaml")
+
+
+def test_missing_file_is_one_user_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"must exist; got no such file"):
+        read_params(tmp_path / "params.yaml")

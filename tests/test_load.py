@@ -1,0 +1,99 @@
+"""load: rates, the window, and the highest goodput that met the limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stages import load
+from stages.core.errors import UserError
+from stages.core.partial import Partial
+from stages.core.records.load import LoadRun
+from stages.load import measure
+from tests.workers.small_study import SmallStudy, write_study
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> SmallStudy:
+    return write_study(tmp_path_factory.mktemp("small"), "eager")
+
+
+class Answering:
+    """Stands for a worker that serves every request in no time, but misses the limits above a rate."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self.asked: list[dict[str, Any]] = []
+
+    def __call__(self, *_: Any, **__: Any) -> Answering:
+        return self
+
+    def __enter__(self) -> Answering:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def ready(self) -> None:
+        return None
+
+    def ask(self, activity: str, **arguments: Any) -> dict[str, Any]:
+        self.asked.append(arguments)
+        sent = [one for one in arguments["requests"] if one["arrival_s"] / arguments["rate_factor"] <= arguments["duration_s"]]
+        late = arguments["rate_factor"] > self.limit
+        times = {"queue_ms": 1, "ttft_ms": 5000 if late else 5, "tpot_ms": 1, "e2el_ms": 9, "completed": True}
+        counts = dict.fromkeys(("num_decode_steps", "num_prefill_steps", "num_compiles_during", "peak_bytes", "host_us_per_decode_step"), 1)
+        return {"requests": [{**one, **times} for one in sent], "lateness_ms": [0.1], "batch_histogram": {}, "energy_j": None, **counts}
+
+
+def measured(template: SmallStudy, folder: Path, monkeypatch: pytest.MonkeyPatch, limit: float, *rates: Any) -> tuple[Any, Answering]:
+    monkeypatch.setenv("OPMODE_BUILD", str(folder))
+    worker = Answering(limit)
+    monkeypatch.setattr(load, "worker", worker)
+    settings = template.study.settings("eager")
+    settings.arrival_rates = list(rates)
+    return measure(template.study, settings, Partial("key")), worker
+
+
+def test_rate_compresses_arrivals_and_the_window_ends_with_the_trace(
+    template: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = template.study.plan
+    twice = 2 * plan.recorded_rate_per_s
+    found, worker = measured(template, tmp_path, monkeypatch, 100, "recorded", twice)
+    assert [asked["rate_factor"] for asked in worker.asked] == [1.0, pytest.approx(2.0)]
+    runs: list[LoadRun] = found.runs
+    assert [run.window_s for run in runs] == [pytest.approx(plan.span_s), pytest.approx(plan.span_s / 2)]
+    assert [run.request_goodput for run in runs] == [pytest.approx(run.arrival_rate_per_s) for run in runs]
+    assert [run.rate for run in runs] == ["recorded", f"{twice:g}"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "factor", "is_lower_bound"),
+    [(100.0, 4, True), (2.5, 2, False), (0.5, None, False)],
+    ids=["every rate met", "the highest missed", "none met"],
+)
+def test_maximum_is_the_highest_goodput_that_met_the_limits(
+    limit: float, factor: float | None, is_lower_bound: bool, template: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = template.study.plan.recorded_rate_per_s
+    found, _ = measured(template, tmp_path, monkeypatch, limit, 2 * recorded, 4 * recorded, "recorded")
+    assert found.max_goodput == (pytest.approx(factor * recorded) if factor else None)
+    assert found.max_goodput_is_lower_bound == is_lower_bound
+
+
+def test_rates_measured_before_an_interruption_are_not_measured_again(
+    template: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = measured(template, tmp_path, monkeypatch, 100, "recorded")
+    second, worker = measured(template, tmp_path, monkeypatch, 100, "recorded", 500)
+    assert len(worker.asked) == 1
+    assert second.runs[0] == first.runs[0]
+
+
+def test_window_without_an_arrival_is_a_user_error(template: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load.Study, "requests", [{"request_id": 0, "arrival_s": 50.0, "prompt_tokens": 1, "output_tokens": 1}])
+    with pytest.raises(UserError, match=r"measure.load.duration_s: must let at least one request arrive; got 1.0"):
+        measured(template, tmp_path, monkeypatch, 100, "recorded")

@@ -1,0 +1,96 @@
+"""steady_state: balanced rotations, cells that cannot run, and a cell that breaks while the others go on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stages.core.records.base import read
+from stages.core.records.steps import SteadyStateRecord
+from stages.core.typed_yaml import load_yaml
+from stages.steady_state import balanced_order, cells_of
+from tests.workers.small_study import SmallStudy, write_study
+
+CELLS = ["E", "C", "R", "CR", "dynamo", "E#2", "CR#2"]
+
+
+@given(st.lists(st.sampled_from(CELLS), unique=True, min_size=1, max_size=len(CELLS)), st.integers(0, 3))
+def test_every_cell_stands_equally_often_in_every_place(cells: list[str], cycles_before: int) -> None:
+    cycle = 2 * len(cells)
+    orders = [balanced_order(cells, cycles_before * cycle + index) for index in range(cycle)]
+    assert all(sorted(order) == sorted(cells) for order in orders)
+    for place in range(len(cells)):
+        assert Counter(order[place] for order in orders) == dict.fromkeys(cells, 2)
+
+
+@given(st.lists(st.sampled_from(CELLS), unique=True, min_size=1), st.integers(0, 50))
+def test_every_second_rotation_is_the_one_before_backwards(cells: list[str], pair: int) -> None:
+    assert balanced_order(cells, 2 * pair + 1) == balanced_order(cells, 2 * pair)[::-1]
+
+
+def test_first_rotation_is_the_written_order_and_nothing_has_no_order() -> None:
+    assert balanced_order(["E", "C", "R"], 0) == ["E", "C", "R"]
+    assert balanced_order([], 3) == []
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> SmallStudy:
+    modes = ("eager", "dynamo", "cuda_graph")
+    return write_study(tmp_path_factory.mktemp("small"), *modes, factorials=("inductor_manual",))
+
+
+def document(small: SmallStudy, twins: bool) -> dict[str, Any]:
+    """The composed factorial."""
+    found: dict[str, Any] = load_yaml(small.folder / "config" / "factorial" / "inductor_manual.yaml")
+    for settings in filter(None, found["cells"].values()):
+        settings["measure"]["steady_state"]["twins"] = twins
+    return found
+
+
+def test_cells_that_cannot_run_say_why_and_have_no_settings(small: SmallStudy) -> None:
+    cells, runnable = cells_of(document(small, twins=False))
+    assert {cell.cell: cell.status for cell in cells if "#" not in cell.cell} == {
+        "E": "ok",
+        "C": "skipped",
+        "R": "unavailable",
+        "CR": "skipped",
+        "dynamo": "ok",
+    }
+    reasons = {cell.cell: cell.reason for cell in cells}
+    assert reasons["C"] == "params.yaml does not list this mode"
+    assert "CUDA" in reasons["R"]
+    assert list(runnable) == ["E", "dynamo"]
+
+
+def test_twins_are_further_cells_of_the_same_mode(small: SmallStudy) -> None:
+    cells, runnable = cells_of(document(small, twins=True))
+    assert list(runnable) == ["E", "dynamo", "E#2"]
+    assert {cell.cell: cell.mode for cell in cells}["E#2"] == "eager"
+    assert runnable["E#2"].mode == runnable["E"].mode
+
+
+def test_cell_that_breaks_is_failed_and_the_others_are_measured(small: SmallStudy) -> None:
+    file = small.folder / "config" / "factorial" / "inductor_manual.yaml"
+    broken = load_yaml(file)
+    broken["cells"]["dynamo"]["mode"]["backend"] = "no_such_backend"
+    file.write_text(yaml.safe_dump(broken), encoding="utf-8")
+    status, text = small.run("steady_state", "--factorial", "inductor_manual")
+    record = read(small.folder / "steady_state" / "inductor_manual.json", SteadyStateRecord)
+    assert (status, record.status) == (0, "ok"), text
+    assert record.data is not None
+    cells = {cell.cell: cell for cell in record.data.cells}
+    assert (cells["E"].status, cells["dynamo"].status) == ("ok", "failed")
+    assert "no_such_backend" in cells["dynamo"].reason
+    assert {block.cell for block in record.data.blocks} == {run.cell for run in record.data.sequences} == {"E"}
+
+
+def test_unknown_factorial_is_one_line(small: SmallStudy, tmp_path: Path) -> None:
+    status, text = small.run("steady_state", "--factorial", "pairs")
+    assert (status, text.count("\n")) == (2, 1)
+    assert "--factorial: must be one that params.yaml names; got pairs. Composed: inductor_manual." in text

@@ -1,0 +1,113 @@
+"""A mode that answers wrongly is caught: planted faults on the model whose answers are known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from stages.workers.checking import check
+from stages.workers.service import Service
+from tests.workers.conftest import MakeService, node
+
+Step = Callable[[], tuple[torch.Tensor, torch.Tensor]]
+DECODE = ("decode/1", "decode/8")
+
+
+@pytest.fixture(autouse=True)
+def _no_grad() -> Any:
+    with torch.no_grad():
+        yield
+
+
+def failed(service: Service) -> set[tuple[str, str]]:
+    """(check, subject) of every check that failed."""
+    documents = check(service, "fp32", node("mode", "eager"), calls_per_shape=6, num_examples=16)
+    assert {document["verdict"] for document in documents} <= {"pass", "fail"}
+    return {(document["name"], document["subject"]) for document in documents if document["verdict"] == "fail"}
+
+
+def test_healthy_mode_passes_every_check(make_service: MakeService) -> None:
+    service = make_service("known_answer")
+    documents = check(service, "fp32", node("mode", "eager"), calls_per_shape=6, num_examples=16)
+    assert {document["verdict"] for document in documents} == {"pass"}
+    assert {document["subject"] for document in documents} == {"prefill/64", "decode/1", "decode/8", "recall", "reverse"}
+    assert {document["num_calls"] for document in documents if document["subject"] == "decode/8"} == {6}
+    exact = [document["value"] for document in documents if document["name"].startswith("task_")]
+    assert exact == [1.0, 1.0]
+
+
+def stale_token(service: Service, step: Step) -> Step:
+    """The step reads the token of the step before, as a capture on a buffer that is no longer written would."""
+    held = service.tokens.clone()
+
+    def run() -> tuple[torch.Tensor, torch.Tensor]:
+        current = service.tokens.clone()
+        service.tokens.copy_(held)
+        held.copy_(current)
+        return step()
+
+    return run
+
+
+def frozen_position(service: Service, step: Step) -> Step:
+    """The position does not move on."""
+
+    def run() -> tuple[torch.Tensor, torch.Tensor]:
+        before = service.positions.clone()
+        outputs = step()
+        service.positions.copy_(before)
+        return outputs
+
+    return run
+
+
+def perturbed(service: Service, step: Step) -> Step:
+    """One output in a hundred parts too large."""
+
+    def run() -> tuple[torch.Tensor, torch.Tensor]:
+        logits, tokens = step()
+        logits = logits.clone()
+        logits[:, 7] *= 1.01
+        return logits, tokens
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("fault", "caught"),
+    [
+        (stale_token, {"teacher_forced_logits", "bit_identical_to_eager", "greedy_tokens", "task_recall"}),
+        (frozen_position, {"teacher_forced_logits", "bit_identical_to_eager", "task_reverse", "task_recall"}),
+        (perturbed, {"teacher_forced_logits", "bit_identical_to_eager"}),
+    ],
+)
+def test_planted_fault_is_caught(fault: Callable[[Service, Step], Step], caught: set[str], make_service: MakeService) -> None:
+    service = make_service("known_answer")
+    service.steps |= {shape: fault(service, service.steps[shape]) for shape in DECODE}
+    assert caught <= {name for name, _ in failed(service)}
+
+
+def test_fault_of_one_shape_is_named_with_that_shape(make_service: MakeService) -> None:
+    service = make_service("known_answer")
+    service.steps["decode/8"] = perturbed(service, service.steps["decode/8"])
+    assert {subject for _, subject in failed(service)} == {"decode/8"}
+
+
+def test_logits_that_are_no_numbers_fail(make_service: MakeService) -> None:
+    service = make_service("known_answer")
+    step = service.steps["decode/1"]
+
+    def nan() -> tuple[torch.Tensor, torch.Tensor]:
+        logits, tokens = step()
+        return logits * torch.nan, tokens
+
+    service.steps["decode/1"] = nan
+    documents = check(service, "fp32", node("mode", "eager"), calls_per_shape=6, num_examples=16)
+    broken = {document["name"]: document for document in documents if document["verdict"] == "fail"}
+    assert set(broken) == {"finite_logits", "teacher_forced_logits", "greedy_tokens", "bit_identical_to_eager"}
+    assert (broken["teacher_forced_logits"]["value"], broken["finite_logits"]["value"]) == (None, 6 * 100)
+    json.dumps(documents, allow_nan=False)  # a record has no NaN

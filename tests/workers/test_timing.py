@@ -1,0 +1,135 @@
+"""Timed blocks and the sampled sequence: what is run, and what voids it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from stages.core.records.plan import Plan, Request
+from stages.instruments.compiler_log import CompilerLog
+from stages.traces.planning import PlanSettings, plan
+from stages.workers.service import Service
+from stages.workers.timing import SETTLING_CALLS, sampled_steps, time_block, time_sequence
+from stages.workers.walking import walk
+from tests.workers.conftest import MakeService
+
+SETTINGS = {"virtual_decode_step_ms": 5.0, "virtual_prefill_us_per_token": 10.0, "policy": "prefill_first"}
+
+
+class Requests:
+    """A trace of requests that come one after another."""
+
+    name = "ramp"
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def files(self) -> list[Any]:
+        return []
+
+    def requests(self) -> list[Request]:
+        return [Request(request_id=i, arrival_s=i * 0.004, prompt_tokens=4 + i % 9, output_tokens=2 + i % 5) for i in range(self.count)]
+
+
+@pytest.fixture
+def service(make_service: MakeService) -> Service:
+    return make_service("tiny")
+
+
+def planned(service: Service, count: int) -> tuple[Plan, list[dict[str, Any]]]:
+    """Plan the trace for the service."""
+    service.plan, requests = plan(Requests(count), service.model, PlanSettings(**SETTINGS))  # type: ignore[arg-type]
+    return service.plan, [request.model_dump() for request in requests]
+
+
+def counted(service: Service) -> list[str]:
+    """The shapes that the service runs from now on, in order."""
+    ran: list[str] = []
+    run = service.run
+
+    def counting(shape: str) -> Any:
+        ran.append(shape)
+        return run(shape)
+
+    service.run = counting  # type: ignore[method-assign]
+    return ran
+
+
+def test_block_settles_then_times_every_call_and_a_burst(service: Service) -> None:
+    ran = counted(service)
+    block = time_block(service, "decode/2", num_calls=4, pipelined_calls=5, context_tokens=16)
+    assert ran == ["decode/2"] * (SETTLING_CALLS + 4 + 5)
+    assert (len(block["wall_us"]), block["device_us"], block["voided"]) == (4, [], "")
+    assert min(block["wall_us"]) > 0
+    assert block["pipelined_us"] > 0
+
+
+def test_compilation_inside_voids_a_block(service: Service) -> None:
+    step = service.steps["decode/1"]
+
+    def compiling() -> Any:
+        service.instruments["phases"].seconds["dynamo_s"] += 0.5
+        return step()
+
+    service.steps["decode/1"] = compiling
+    assert "the compiler ran for" in time_block(service, "decode/1", 2, 2, 16)["voided"]
+
+
+def test_whole_sequence_is_run_when_it_is_short_enough(service: Service) -> None:
+    made, requests = planned(service, 6)
+    steps = sampled_steps(service, requests, 10_000, SETTINGS)
+    assert len(steps) == made.num_steps
+    assert sum(shape.startswith("decode") for shape, _ in steps) == made.num_decode_steps
+    assert all(size <= int(shape.partition("/")[2]) for shape, size in steps)
+
+
+@pytest.mark.parametrize("num_steps", [10, 25, 50, 100])
+def test_long_sequence_is_sampled_in_windows_from_its_first_to_its_last_step(service: Service, num_steps: int) -> None:
+    made, requests = planned(service, 60)
+    every = sampled_steps(service, requests, 10_000, SETTINGS)
+    steps = sampled_steps(service, requests, num_steps, SETTINGS)
+    assert made.num_steps > 100
+    assert 0 < len(steps) <= num_steps
+    assert len(steps) >= num_steps // 10 * 10 * 0.8
+    assert (steps[0], steps[-1]) == (every[0], every[-1])
+
+
+def test_sequence_runs_exactly_the_sampled_steps(service: Service) -> None:
+    _, requests = planned(service, 60)
+    expected = [shape for shape, _ in sampled_steps(service, requests, 30, SETTINGS)]
+    ran = counted(service)
+    found = time_sequence(service, requests, 30, SETTINGS, context_tokens=16)
+    assert ran == expected
+    assert (found["num_steps"], found["voided"]) == (len(expected), "")
+    assert found["num_decode_steps"] == sum(shape.startswith("decode") for shape in expected)
+    assert found["sequence_s"] > 0
+
+
+class Counters:
+    """Stands for the class-level counters: every call of the service is a compiled call."""
+
+    def __init__(self, ran: list[str]) -> None:
+        self.ran = ran
+        self.backends = {"0/0": "eager"}
+        self.missing: list[str] = []
+
+    def snapshot(self) -> Counter[str]:
+        return Counter(compiled_call=len(self.ran))
+
+
+def test_walk_serves_the_planned_steps_in_order_with_their_padded_sizes(service: Service) -> None:
+    made, requests = planned(service, 20)
+    service.instruments |= {"counters": Counters(counted(service)), "log": CompilerLog()}
+    found = walk(service, requests, 10_000, SETTINGS)
+    assert {run["path"] for run in found["path_runs"]} == {"compiled"}
+    walked = [(run["phase"], run["padded_size"]) for run in found["path_runs"] for _ in range(run["count"])]
+    assert walked == [(run.phase, run.padded_size) for run in made.runs for _ in range(run.count)]
+    assert found["counts"] == {"compiled_call": made.num_steps}
+
+
+def test_walk_stops_where_it_is_told(service: Service) -> None:
+    _, requests = planned(service, 20)
+    service.instruments |= {"counters": Counters(counted(service)), "log": CompilerLog()}
+    assert sum(run["count"] for run in walk(service, requests, 17, SETTINGS)["path_runs"]) == 17
