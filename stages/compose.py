@@ -25,7 +25,7 @@ from stages.core.build import build
 from stages.core.composed import FactorialSettings, checked_factorial, relevant_config, typed_settings
 from stages.core.errors import UserError, run_command
 from stages.core.records.base import read_json
-from stages.core.settings import Params, read_params
+from stages.core.settings import BASELINE, Params, read_params
 from stages.core.typed_yaml import typed
 from stages.traces.planning import PlanSettings
 
@@ -37,10 +37,14 @@ MEASURING_STAGES = ("warmup", "capture", "steady_state", "load", "correctness")
 def compose_study(params: Params, device: str, conf: Path) -> dict[str, Any]:
     """Every composed document of a study by its path under config/. Raises UserError for a choice that is not in conf/."""
     documents: dict[str, Any] = {}
-    for mode in params.all_modes():
+    for mode in params.modes:
         documents[f"{mode}.yaml"] = compose_mode(params, mode, device, conf)
+    baseline = documents[f"{BASELINE}.yaml"]
+    for document in documents.values():
+        document["baseline"] = baseline["mode"]
+        document["code"]["correctness"] = digest.of_document([document["code"]["correctness"], baseline["code"]["load"]])
     for name in params.factorials:
-        composed = _hydra(params, params.all_modes()[0], device, conf, name)["factorial"]
+        composed = _hydra(params, BASELINE, device, conf, name)["factorial"]
         factorial = checked_factorial(composed, name, _names(conf, "mode"))
         documents[f"factorial/{name}.yaml"] = _factorial_document(factorial, documents)
     return documents

@@ -16,7 +16,6 @@ from stages.core.composed import Settings
 from stages.core.errors import run_command
 from stages.core.partial import Partial
 from stages.core.records.correctness import Answers, Check, CorrectnessRecord
-from stages.core.settings import BASELINE
 from stages.workers.measurement import Study, measure_mode, require_item, worker
 
 
@@ -28,7 +27,7 @@ def measure(study: Study, settings: Settings, partial: Partial) -> Answers:
         documents = started.ask(
             "stages.workers.checking:check",
             precision=settings.precision,
-            baseline=study.settings(BASELINE).mode,
+            baseline=settings.baseline,
             calls_per_shape=options.calls_per_shape,
             num_examples=options.num_examples,
         )

@@ -23,7 +23,7 @@ _FAILING = ("failed", "skipped", "refuted", "wrong")
 
 def failures(study: document.Study, params: Params) -> Iterator[str]:
     """Each reason not to go on, one line each."""
-    for mode in params.all_modes():
+    for mode in params.modes:
         if mode not in study["modes"]:
             yield f"{mode}: not in the study; run dvc repro"
         elif document.label(study, mode) in _FAILING:

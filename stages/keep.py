@@ -39,7 +39,7 @@ def keep(name: str) -> Path:
 
 
 def _check_same_choices(study: document.Study, params: Params) -> None:
-    asked: dict[str, Any] = {"name": params.name, "precision": params.precision, "modes": sorted(params.all_modes())}
+    asked: dict[str, Any] = {"name": params.name, "precision": params.precision, "modes": sorted(params.modes)}
     measured = {"name": study.get("name"), "precision": document.dig(study, "model", "precision"), "modes": sorted(study["modes"])}
     chosen = document.part(study, "choices")
     asked["slo"], measured["slo"] = vars(params.slo), chosen.get("slo")

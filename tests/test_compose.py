@@ -81,8 +81,9 @@ def test_factorial_names_the_cells_whose_mode_nobody_asked_for() -> None:
     assert set(found["measured"]) == {"E", "dynamo"}
 
 
-def test_baseline_is_composed_always() -> None:
-    assert set(compose_study(params(modes=["dynamo"]), "cpu", CONF)) == {"eager.yaml", "dynamo.yaml"}
+def test_every_mode_knows_the_baseline_that_its_answers_are_compared_with() -> None:
+    documents = compose_study(params(modes=["eager", "dynamo"]), "cpu", CONF)
+    assert documents["dynamo.yaml"]["baseline"] == documents["eager.yaml"]["mode"]
 
 
 def test_only_code_of_its_own_mode_and_model_counts_for_a_mode() -> None:

@@ -65,7 +65,7 @@ def read_study(folder: Path, params: Params) -> StudyRecords:
     Raises UserError when environment.json, trace/plan.json or a composed configuration is missing, or a file is broken.
     """
     factorials = {name: _factorial(folder, name) for name in params.factorials}
-    modes = params.all_modes()
+    modes = params.modes
     return StudyRecords(
         params=params,
         environment=base.read_json(folder / "environment.json"),

@@ -99,7 +99,10 @@ class LaunchSettings:
 
 @dataclass(kw_only=True)
 class Settings:
-    """The composed configuration of one mode, with `model`, `mode`, `trace` still as nodes for `core.build`."""
+    """The composed configuration of one mode, with `model`, `mode`, `trace` still as nodes for `core.build`.
+
+    `baseline` is the mode that answers are compared with, also a node.
+    """
 
     name: str
     model: dict[str, Any]
@@ -114,6 +117,7 @@ class Settings:
     slo: Slo
     arrival_rates: list[Any]
     lifetimes_s: list[float]
+    baseline: dict[str, Any] = field(default_factory=dict)
     code: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -131,7 +135,7 @@ class Settings:
 def relevant_config(stage: str, settings: Settings) -> dict[str, Any]:
     """The keys of a composed configuration that decide a measuring stage's record (dvc.yaml tracks the same)."""
     keys = ("model", "mode", "device", "precision", "seed", "launch")
-    extra = {"load": ("slo", "arrival_rates"), "capture": ("device_memory_bytes",)}.get(stage, ())
+    extra = {"load": ("slo", "arrival_rates"), "capture": ("device_memory_bytes",), "correctness": ("baseline",)}.get(stage, ())
     document = asdict(settings)
     code = {key: settings.code[key] for key in (stage, "files") if key in settings.code}
     return {**{key: document[key] for key in (*keys, *extra)}, "measure": document["measure"][stage], "code": code}

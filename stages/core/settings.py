@@ -60,6 +60,8 @@ class Params:
         for key, example in (("modes", "[eager, compile]"), ("arrival_rates", "[recorded]"), ("lifetimes_s", "[60, 3600]")):
             if not getattr(self, key):
                 raise UserError(key, "must name at least one", getattr(self, key), f"For example {example}.")
+        if BASELINE not in self.modes:
+            raise UserError("modes", f"must list {BASELINE}, the baseline of every comparison", self.modes, f"Add {BASELINE}.")
         for rate in self.arrival_rates:
             if rate != "recorded" and not _is_rate(rate):
                 raise UserError("arrival_rates", "must be positive numbers (1/s) or `recorded`", rate, "Fix params.yaml.")
@@ -68,10 +70,6 @@ class Params:
         positive("slo.tpot_ms", [self.slo.tpot_ms])
         if self.device_memory_bytes is not None:
             positive("device_memory_bytes", [self.device_memory_bytes])
-
-    def all_modes(self) -> list[str]:
-        """The modes asked for, and the baseline."""
-        return self.modes if BASELINE in self.modes else [BASELINE, *self.modes]
 
 
 def _is_rate(rate: Any) -> bool:

@@ -46,7 +46,7 @@ def run_cell(folder: Path, choices: Sequence[Choice]) -> CellResult:
 def stage_commands(params: Params) -> Iterator[list[str]]:
     """The stages of a study in their order: name and arguments of each command."""
     yield from (["environment"], ["compose"], ["trace"])
-    for mode in params.all_modes():
+    for mode in params.modes:
         yield from ([stage, "--mode", mode] for stage in MODE_STAGES)
     yield from (["steady_state", "--factorial", name] for name in params.factorials)
     yield from (["attribution"], ["report"])

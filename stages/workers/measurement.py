@@ -154,7 +154,7 @@ def _attempt(measure: Callable[[], DataType]) -> tuple[DataType | None, str, str
 def planned_items() -> list[str]:
     """Every `stage@item` that measures in this study, in pipeline order."""
     params = read_params()
-    per_mode = [f"{stage}@{mode}" for stage in PER_MODE for mode in params.all_modes()]
+    per_mode = [f"{stage}@{mode}" for stage in PER_MODE for mode in params.modes]
     return per_mode + [f"steady_state@{factorial}" for factorial in params.factorials]
 
 

@@ -22,12 +22,12 @@ def written(folder: Path, **changes: Any) -> Path:
 
 
 def test_params_of_the_repository_are_valid() -> None:
-    assert read_params(paths.root() / "params.yaml").all_modes()[0] == "eager"
+    assert read_params(paths.root() / "params.yaml").modes[0] == "eager"
 
 
-def test_baseline_is_measured_also_when_nobody_asked(tmp_path: Path) -> None:
-    params = read_params(written(tmp_path, modes=["compile"]))
-    assert (params.modes, params.all_modes()) == (["compile"], ["eager", "compile"])
+def test_a_study_without_the_baseline_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="modes: must list eager, the baseline"):
+        read_params(written(tmp_path, modes=["compile"]))
 
 
 @pytest.mark.parametrize(
