@@ -109,7 +109,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("measure: unknown", {"measure": "fast"}, "measure: must name a file in conf/measure/; got fast. Available: "),
     ("mode: unknown", {"modes": ["eager", "turbo"]}, "mode: must name a file in conf/mode/; got turbo. Available: "),
     ("factorial: unknown", {"factorials": ["pairs"]}, "factorial: must name a file in conf/factorial/; got pairs. Available: "),
-    ("mode: a path", {"modes": ["../mode/eager"]}, "mode: must name a file in conf/mode/; got ../mode/eager"),
+    ("mode: a path", {"modes": ["eager", "../mode/eager"]}, "mode: must name a file in conf/mode/; got ../mode/eager"),
     # a key that nothing has
     ("model: key", {"overrides": ["+model.heads=4"]}, "model.heads: .*; got 4. Keys here: name, "),
     ("trace: key", {"overrides": ["+trace.speed=4"]}, "trace.speed: .*; got 4. Keys here: name, "),

@@ -15,7 +15,15 @@ from tests.tracking.study_folder import example, write_json
 
 
 def params(*modes: str, baseline: str | None = None) -> Params:
-    return Params(name="a", model="m", trace="t", modes=list(modes), factorials=[], measure="quick", gate=GateSettings(baseline=baseline))
+    return Params(
+        name="a",
+        model="m",
+        trace="t",
+        modes=list(dict.fromkeys(("eager", *modes))),
+        factorials=[],
+        measure="quick",
+        gate=GateSettings(baseline=baseline),
+    )
 
 
 def failed_modes(study: dict[str, Any], *modes: str) -> list[str]:
