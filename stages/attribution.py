@@ -10,21 +10,17 @@ Writes attribution.json.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from stages.analysis import answers, reading
 from stages.analysis.floors import Ceilings, Work
 from stages.core import build, digest, paths
-from stages.core.errors import UserError, run_command
+from stages.core.errors import run_command
 from stages.core.protocols import Model
 from stages.core.records import base
 from stages.core.records.answer import AttributionRecord
 from stages.core.records.base import Hashes
 from stages.core.settings import read_params
-
-CEILINGS = ("bandwidth_bytes_per_s", "operations_per_s", "l2_bytes")
 
 
 def main() -> None:
@@ -41,20 +37,21 @@ def main() -> None:
         ended_at=_now(),
         command="python -m stages.attribution",
         hashes=_hashes(records),
-        data=answers.answer(records, ceilings(records.environment), work_of(records)),
+        data=answers.answer(records, ceilings(records), work_of(records)),
     )
     base.write(folder / "attribution.json", record)
 
 
-def ceilings(environment: Mapping[str, Any]) -> Ceilings | None:
-    """The device's measured ceilings from environment.json (`ceilings`), or None: then no floor is stated."""
-    found = environment.get("ceilings")
-    if not isinstance(found, Mapping):
+def ceilings(records: reading.StudyRecords) -> Ceilings | None:
+    """The device's ceilings as steady_state measured them: the highest of all factorials. None on a CPU: no floor is stated."""
+    found = [record.data.ceilings for record in records.steady_state.values() if record.data and record.data.ceilings]
+    if not found:
         return None
-    values = [float(value) for key in CEILINGS if isinstance(value := found.get(key), int | float) and value > 0]
-    if len(values) < len(CEILINGS):
-        raise UserError("environment.json:ceilings", f"must have positive {', '.join(CEILINGS)}", dict(found), "Delete environment.json.")
-    return Ceilings(*values)
+    return Ceilings(
+        max(one.bandwidth_bytes_per_s for one in found),
+        max(one.operations_per_s for one in found),
+        max(one.l2_bytes for one in found),
+    )
 
 
 def work_of(records: reading.StudyRecords) -> answers.WorkOf:

@@ -11,7 +11,6 @@ Reads config/factorial/<name>.yaml, trace/. Writes steady_state/<name>.json.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial as bind
 from typing import Any
@@ -21,21 +20,12 @@ from stages.core.composed import Settings, typed_settings
 from stages.core.currency import factorial_hashes
 from stages.core.errors import run_command
 from stages.core.partial import Partial
-from stages.core.records.base import Document
-from stages.core.records.steps import Block, Cell, Rotations, SequenceRun, SteadyStateRecord
+from stages.core.records.steps import Cell, Rotations, SteadyStateRecord
 from stages.core.typed_yaml import load_yaml
+from stages.instruments.conditions import Watch
 from stages.workers.measurement import Study, require_item, unavailable, worker, write_record
 from stages.workers.process import Worker, WorkerFailed
-
-FILL_SHARE = 2  # decode starts with slots filled to context / 2
-
-
-class Set(Document):
-    """What one set of processes measured, and the cells that broke in it."""
-
-    blocks: list[Block]
-    sequences: list[SequenceRun]
-    failed: dict[str, str]
+from stages.workers.rotation import FILL_SHARE, Rotation, Set
 
 
 def measure(study: Study, name: str, cells: list[Cell], settings: dict[str, Settings], partial: Partial) -> Rotations:
@@ -56,14 +46,18 @@ def measure(study: Study, name: str, cells: list[Cell], settings: dict[str, Sett
         sequence_steps_in_trace=study.plan.num_steps,
         blocks=[block for one in sets for block in one.blocks if block.cell not in failed],
         sequences=sequences,
+        settling=[one for found in sets for one in found.settling if one.cell not in failed],
+        ceilings=next((one.ceilings for one in sets if one.ceilings), None),
+        device=str(study.environment["device"]),
     )
 
 
 def _measure_set(study: Study, settings: dict[str, Settings], index: int) -> Set:
+    watch = Watch(str(study.environment["device"]))
     with ExitStack() as stack:
         workers = {cell: stack.enter_context(worker(study, one, f"steady-{cell}")) for cell, one in settings.items()}
-        rotation = _Rotation(study, settings, index, _ready(workers))
-        return rotation.run()
+        ready, failed = _ready(workers)
+        return Rotation(study, settings, index, ready, failed, watch).run()
 
 
 def _ready(workers: dict[str, Worker]) -> tuple[dict[str, Worker], dict[str, str]]:
@@ -75,73 +69,6 @@ def _ready(workers: dict[str, Worker]) -> tuple[dict[str, Worker], dict[str, str
         except WorkerFailed as error:
             failed[cell] = error.reason
     return {cell: one for cell, one in workers.items() if cell not in failed}, failed
-
-
-class _Rotation:
-    """The blocks of one set."""
-
-    def __init__(
-        self, study: Study, settings: dict[str, Settings], set_index: int, ready: tuple[dict[str, Worker], dict[str, str]]
-    ) -> None:
-        self.study, self.settings, self.set_index = study, settings, set_index
-        self.workers, self.failed = ready
-        self.blocks: list[Block] = []
-        self.sequences: list[SequenceRun] = []
-
-    def run(self) -> Set:
-        """Every shape and the sequence, rotation by rotation."""
-        plan = self.study.plan
-        shapes = [f"decode/{size}" for size in plan.capture_sizes] + [f"prefill/{size}" for size in plan.prompt_sizes]
-        options = next(iter(self.settings.values())).measure.steady_state
-        for rotation_index in range(options.num_rotations):
-            order = balanced_order(list(self.workers), rotation_index)
-            for shape in shapes:
-                for order_index, cell in enumerate(order):
-                    self._attempt(cell, bind(self._block, cell, shape, rotation_index, order_index))
-            for cell in order:
-                self._attempt(cell, bind(self._sequence, cell, rotation_index))
-        return Set(blocks=self.blocks, sequences=self.sequences, failed=self.failed)
-
-    def _attempt(self, cell: str, measure: Any) -> None:
-        if cell in self.failed:
-            return
-        try:
-            measure()
-        except WorkerFailed as error:
-            self.failed[cell] = error.reason
-
-    def _block(self, cell: str, shape: str, rotation_index: int, order_index: int) -> None:
-        options = self.settings[cell].measure.steady_state
-        timed = self.workers[cell].ask(
-            "stages.workers.timing:time_block",
-            shape=shape,
-            num_calls=options.calls_per_block,
-            pipelined_calls=options.pipelined_calls,
-            context_tokens=self.study.plan.context_tokens // FILL_SHARE,
-        )
-        at = {"set_index": self.set_index, "rotation_index": rotation_index, "order_index": order_index}
-        self.blocks.append(Block(cell=cell, mode=self.settings[cell].mode["name"], shape=shape, **at, **timed))
-
-    def _sequence(self, cell: str, rotation_index: int) -> None:
-        measure = self.settings[cell].measure
-        timed = self.workers[cell].ask(
-            "stages.workers.timing:time_sequence",
-            requests=self.study.requests,
-            num_steps=measure.steady_state.sequence_steps,
-            plan_settings=measure.plan,
-            context_tokens=self.study.plan.context_tokens // FILL_SHARE,
-        )
-        mode = self.settings[cell].mode["name"]
-        self.sequences.append(SequenceRun(cell=cell, mode=mode, set_index=self.set_index, rotation_index=rotation_index, **timed))
-
-
-def balanced_order(cells: Sequence[str], rotation_index: int) -> list[str]:
-    """The order of one rotation: rotations 0, 2, ... start one cell later each, 1, 3, ... are the reverse of the one before."""
-    if not cells:
-        return []
-    shift = (rotation_index // 2) % len(cells)
-    order = [*cells[shift:], *cells[:shift]]
-    return order[::-1] if rotation_index % 2 else order
 
 
 def cells_of(document: dict[str, Any]) -> tuple[list[Cell], dict[str, Settings]]:

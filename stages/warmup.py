@@ -21,6 +21,7 @@ from stages.core.composed import Settings
 from stages.core.errors import run_command
 from stages.core.partial import Partial
 from stages.core.records.startup import CacheUse, Phases, Start, Startup, WarmupRecord
+from stages.instruments.cache_proof import prove
 from stages.workers.measurement import Study, cache_folder, measure_mode, require_item, worker
 
 
@@ -60,12 +61,14 @@ def _empty(folder: Path) -> None:
 
 
 def as_start(cache: Any, report: dict[str, Any], transform: str) -> Start:
-    """A worker's startup report as a record, with the proof of its cache state."""
+    """A worker's startup report as a record, with the verdict on the cache state that it claims."""
     phases = Phases(**report["phases"])
     use = CacheUse(**report["cache_use"])
-    proved, proof = prove(cache, use, phases, transform)
+    verdict, proof = prove(cache, use, phases, transform, report.get("artifact_bytes"))
     if report["missing"]:
-        proved, proof = False, f"phases unknown: {report['missing']}"
+        verdict, proof = "not_proven", f"phases unknown: {report['missing']}"
+    if any((report.get("cache_state") or {}).get("remote_caches", {}).values()):
+        verdict, proof = "refuted", "a remote compile cache is on"
     return Start(
         cache=cache,
         ready_s=report["ready_s"],
@@ -74,25 +77,13 @@ def as_start(cache: Any, report: dict[str, Any], transform: str) -> Start:
         phases=phases,
         calls_s=report["calls_s"],
         cache_use=use,
-        proved=proved,
+        proved=verdict == "confirmed",
         proof=proof,
+        verdict=verdict,
+        cache_state=report.get("cache_state"),
+        artifact_bytes=report.get("artifact_bytes"),
+        pool_s=report.get("pool_s"),
     )
-
-
-def prove(cache: str, use: CacheUse, phases: Phases, transform: str) -> tuple[bool, str]:
-    """Whether counters, phases and listing agree with the cache state claimed, and the sentence that says so.
-
-    Counters alone prove nothing: a cached graph with a missing kernel hits and still compiles for seconds.
-    """
-    if transform in ("none", "dynamo"):
-        return use.fx_graph_misses == use.fx_graph_hits == 0, f"{transform} uses no compile cache"
-    hits, misses = use.fx_graph_hits, use.fx_graph_misses
-    if cache == "cold":
-        proved = use.num_files_before == 0 and hits == 0 and misses > 0 and use.num_files_after > 0
-        return proved, f"{use.num_files_before} files before, {misses} misses, {hits} hits, {use.num_files_after} files after"
-    loaded = hits > 0 or use.aot_autograd_hits > 0
-    proved = loaded and misses == 0 and use.fx_graph_bypasses == 0
-    return proved, f"{hits} graph hits, {use.aot_autograd_hits} AOT hits, {misses} misses, kernels {phases.kernel_compile_s:.2f} s"
 
 
 def main() -> None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from stages.core.records.base import read
 from stages.core.records.steps import SteadyStateRecord
 from stages.core.typed_yaml import load_yaml
-from stages.steady_state import balanced_order, cells_of
+from stages.steady_state import cells_of
+from stages.workers.rotation import balanced_order
 from tests.workers.small_study import SmallStudy, write_study
 
 CELLS = ["E", "C", "R", "CR", "dynamo", "E#2", "CR#2"]

@@ -7,36 +7,65 @@ from typing import Any
 import pytest
 
 from stages.core.records.startup import CacheUse, Phases
-from stages.warmup import as_start, prove
+from stages.instruments.cache_proof import prove
+from stages.warmup import as_start
 
-COLD = {"fx_graph_misses": 4, "num_files_before": 0, "num_files_after": 60}
-WARM = {"fx_graph_hits": 4, "num_files_before": 60, "num_files_after": 60}
+COLD = {"fx_graph_misses": 4, "num_graphs_compiled": 4, "num_files_before": 0, "num_files_after": 60, "num_kernels_after": 8}
+WARM = {"fx_graph_hits": 4, "num_files_before": 60, "num_files_after": 60, "num_kernels_before": 8, "num_kernels_after": 8}
 
 
 @pytest.mark.parametrize(
-    ("cache", "transform", "use", "proved"),
+    ("cache", "transform", "use", "verdict"),
     [
-        ("cold", "inductor", COLD, True),
-        ("cold", "inductor", {**COLD, "num_files_before": 3}, False),
-        ("cold", "inductor", {**COLD, "fx_graph_hits": 1}, False),
-        ("cold", "inductor", {**COLD, "num_files_after": 0}, False),
-        ("cold", "inductor", {}, False),
-        ("warm", "inductor", WARM, True),
-        ("warm", "inductor", {"aot_autograd_hits": 4, "num_files_before": 60}, True),
-        ("warm", "inductor", {**WARM, "fx_graph_misses": 1}, False),
-        ("warm", "inductor", {**WARM, "fx_graph_bypasses": 1}, False),
-        ("warm", "inductor", {"num_files_before": 60}, False),
-        ("artifact", "inductor_autotune", WARM, True),
-        ("artifact", "inductor_autotune", COLD, False),
-        ("cold", "none", {}, True),
-        ("warm", "dynamo", {}, True),
-        ("warm", "none", {"fx_graph_hits": 1}, False),
+        ("cold", "inductor", COLD, "confirmed"),
+        ("cold", "inductor", {**COLD, "num_files_before": 3}, "refuted"),
+        ("cold", "inductor", {**COLD, "num_kernels_before": 1}, "refuted"),
+        ("cold", "inductor", {**COLD, "fx_graph_hits": 1}, "refuted"),
+        ("cold", "inductor", {**COLD, "aot_autograd_hits": 1}, "refuted"),
+        ("cold", "inductor", {**COLD, "num_files_after": 0}, "not_proven"),
+        ("cold", "inductor", {}, "not_proven"),
+        ("warm", "inductor", WARM, "confirmed"),
+        ("warm", "inductor", {"aot_autograd_hits": 4, "num_files_before": 60}, "confirmed"),
+        ("warm", "inductor", {**WARM, "fx_graph_misses": 1}, "refuted"),
+        ("warm", "inductor", {**WARM, "fx_graph_bypasses": 1}, "refuted"),
+        ("warm", "inductor", {**WARM, "num_graphs_compiled": 1}, "refuted"),
+        ("warm", "inductor", {**WARM, "num_kernels_after": 9}, "refuted"),
+        ("warm", "inductor", {"num_files_before": 60}, "not_proven"),
+        ("artifact", "inductor_autotune", WARM, "confirmed"),
+        ("artifact", "inductor", {**WARM, "num_kernels_before": 0}, "confirmed"),
+        ("artifact", "inductor_autotune", COLD, "refuted"),
+        ("cold", "none", {}, "confirmed"),
+        ("warm", "dynamo", {}, "confirmed"),
+        ("warm", "none", {"fx_graph_hits": 1}, "refuted"),
     ],
 )
-def test_cache_state_is_proved_by_counters_and_listing(cache: str, transform: str, use: dict[str, int], proved: bool) -> None:
-    found, sentence = prove(cache, CacheUse(**use), Phases(kernel_compile_s=1.5), transform)
-    assert found == proved
+def test_cache_state_is_proved_by_counters_and_listing(cache: str, transform: str, use: dict[str, int], verdict: str) -> None:
+    found, sentence = prove(cache, CacheUse(**use), Phases(kernel_compile_s=0.5), transform)
+    assert found == verdict
     assert sentence
+
+
+def test_start_that_claims_warm_and_compiled_says_what_it_compiled() -> None:
+    use = CacheUse(**{**WARM, "fx_graph_misses": 1, "num_graphs_compiled": 1, "num_kernels_after": 10})
+    assert prove("warm", use, Phases(), "inductor") == (
+        "refuted",
+        "claims warm, but 1 graphs missed, 1 graphs compiled, 2 kernels compiled",
+    )
+
+
+def test_artifact_that_torch_cannot_read_refutes_the_start() -> None:
+    verdict, sentence = prove("artifact", CacheUse(**WARM), Phases(), "inductor", artifact_bytes=0)
+    assert (verdict, "could not read" in sentence) == ("refuted", True)
+
+
+def test_kernels_that_an_artifact_lacks_are_named() -> None:
+    verdict, sentence = prove("artifact", CacheUse(**WARM), Phases(kernel_compile_s=12.6), "inductor", artifact_bytes=9)
+    assert (verdict, "kernels 12.60 s: compiled again" in sentence) == ("confirmed", True)
+
+
+def test_remote_cache_refutes_every_start() -> None:
+    start = as_start("cold", report(cache_state={"remote_caches": {"fx_graph": True}}), "inductor")
+    assert (start.verdict, start.proved, start.proof) == ("refuted", False, "a remote compile cache is on")
 
 
 def report(**changes: Any) -> dict[str, Any]:
@@ -59,4 +88,4 @@ def test_what_no_phase_claims_is_unaccounted() -> None:
 
 def test_start_whose_phases_cannot_be_seen_is_not_proved() -> None:
     start = as_start("cold", report(missing="ChromiumEventLogger not found"), "inductor")
-    assert (start.proved, start.proof) == (False, "phases unknown: ChromiumEventLogger not found")
+    assert (start.verdict, start.proved, start.proof) == ("not_proven", False, "phases unknown: ChromiumEventLogger not found")

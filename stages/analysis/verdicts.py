@@ -54,14 +54,14 @@ def _table(records: StudyRecords, eligible: list[str], cache: str) -> dict[str, 
 
 def candidates(records: StudyRecords, eligible: list[str], lifetime_s: float, rate: str, cache: str) -> list[Candidate]:
     """Every eligible mode that was started from this cache state and offered this rate."""
+    delivered = _delivered(records, eligible, rate, cache)
+    best = max(delivered.values(), key=lambda corners: corners.point.goodput_per_s, default=None)
     found = []
-    for mode in eligible:
-        startup, load = records.warmup[mode].data, records.load[mode].data
-        corners = services.corners(startup, load, rate, cache) if startup and load else None
-        if not load or not corners:
-            continue
+    for mode, corners in delivered.items():
+        load = records.load[mode].data
+        assert load and best, "a mode that delivers was under load"
         run = services.run_at(load, rate)
-        counts = [lifetimes.completions(lifetime_s, service) for service in corners[:3]]
+        counts = [lifetimes.completions(lifetime_s, service) for service in services.compared(corners, best, rate)[0][:3]]
         unbounded = rate == services.SATURATION and load.max_goodput_is_lower_bound and lifetime_s > corners.point.ready_s
         tpot = run.tpot_ms if run else None
         found.append(
@@ -75,6 +75,13 @@ def candidates(records: StudyRecords, eligible: list[str], lifetime_s: float, ra
             )
         )
     return found
+
+
+def _delivered(records: StudyRecords, eligible: list[str], rate: str, cache: str) -> dict[str, lifetimes.Corners]:
+    """What each mode delivers at this rate from this cache state, where both were measured."""
+    measured = {mode: (records.warmup[mode].data, records.load[mode].data) for mode in eligible}
+    found = {mode: services.corners(startup, load, rate, cache) for mode, (startup, load) in measured.items() if startup and load}
+    return {mode: corners for mode, corners in found.items() if corners}
 
 
 def choose(found: list[Candidate]) -> Choice | None:
@@ -111,7 +118,9 @@ def _by_tpot(tied: list[Candidate], ranked: list[Candidate]) -> Choice:
     if known[second.mode] < (1 + TPOT_SHARE) * known[first.mode]:
         reason = f"completions of {names} are not told apart, nor does {name} separate {first.mode} and {second.mode}"
         return _choice(UNDECIDED, first, second, reason)
-    return _choice(first.mode, first, second, f"equal completions, {shown}")
+    close = abs(first.completions - second.completions) <= EQUAL_SHARE * max(first.completions, second.completions)
+    completions = "equal completions" if close else f"completions not told apart ({first.completions:,.0f}, {second.completions:,.0f})"
+    return _choice(first.mode, first, second, f"{completions}, {shown}")
 
 
 def _choice(mode: str, first: Candidate, second: Candidate | None, reason: str) -> Choice:

@@ -1,19 +1,38 @@
-"""What the compile caches did: torch's counters, and the listing of the private cache folder."""
+"""What the compile caches did: torch's counters, the listing of the private cache folder, and every cache beside it."""
 
 from __future__ import annotations
 
+import os
+import resource
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from stages.core.records.startup import CacheUse
+from stages.core.records.startup import CacheState, CacheUse
+
+KERNEL_SUFFIXES = (".so", ".cubin", ".hsaco", ".fatbin")
+_ON = ("1", "true", "on")
 
 
 def listing(folder: Path) -> int:
     """Number of files below a cache folder; 0 when it does not exist."""
-    return sum(1 for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
+    return len(_files(folder))
 
 
-def cache_use(files_before: int, files_after: int) -> CacheUse:
-    """Counters of this process (`torch._dynamo.utils.counters`, private) beside the two listings."""
+def num_kernels(folder: Path) -> int:
+    """Number of compiled kernels below a folder: shared objects, cubins and the like."""
+    return sum(path.suffix in KERNEL_SUFFIXES for path in _files(folder))
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+
+
+def cache_use(files: tuple[int, int], kernels: tuple[int, int], regions: Mapping[str, int]) -> CacheUse:
+    """Counters of this process (`torch._dynamo.utils.counters`, private) beside listings before and after.
+
+    `kernels`: compiled kernels before and after; `regions`: how often torch entered each timed region.
+    """
     from torch._dynamo.utils import counters
 
     inductor, aot = counters["inductor"], counters["aot_autograd"]
@@ -23,6 +42,54 @@ def cache_use(files_before: int, files_after: int) -> CacheUse:
         fx_graph_bypasses=inductor["fxgraph_cache_bypass"],
         aot_autograd_hits=aot["autograd_cache_hit"],
         aot_autograd_misses=aot["autograd_cache_miss"],
-        num_files_before=files_before,
-        num_files_after=files_after,
+        aot_autograd_bypasses=aot["autograd_cache_bypass"],
+        num_files_before=files[0],
+        num_files_after=files[1],
+        num_kernels_before=kernels[0],
+        num_kernels_after=kernels[1],
+        num_graphs_compiled=regions.get("fx_codegen_and_compile", 0),
+        num_kernel_compiles=regions.get("compile_file", 0),
     )
+
+
+def cache_state(transform: str) -> CacheState:
+    """What else could have made this start warm: remote caches, PGO, the driver's JIT cache, the page cache.
+
+    The page cache is not dropped; `num_major_faults` is how many pages this process had to wait for the disk.
+    """
+    remote, pgo, unknown = _torch_caches() if transform != "none" else ({}, None, "")
+    folder = driver_cache_folder()
+    files = _files(folder)
+    return CacheState(
+        remote_caches=remote,
+        pgo_job_id=pgo,
+        driver_jit_disabled=os.environ.get("CUDA_CACHE_DISABLE", "") in _ON,
+        driver_jit_files=len(files),
+        driver_jit_bytes=sum(path.stat().st_size for path in files),
+        num_major_faults=resource.getrusage(resource.RUSAGE_SELF).ru_majflt,
+        unknown=unknown,
+    )
+
+
+def driver_cache_folder() -> Path:
+    """Where the NVIDIA driver keeps what it compiled from PTX (`CUDA_CACHE_PATH`)."""
+    return Path(os.environ.get("CUDA_CACHE_PATH") or Path.home() / ".nv" / "ComputeCache")
+
+
+def _torch_caches() -> tuple[dict[str, bool], str | None, str]:
+    """Remote caches by name, the PGO job id, and the names that this torch lacks."""
+    import torch._functorch.config as functorch
+    import torch._inductor.config as inductor
+    import torch.compiler.config as compiler
+
+    wanted: list[tuple[str, Any, str]] = [
+        ("fx_graph", inductor, "fx_graph_remote_cache"),
+        ("autotune", inductor, "autotune_remote_cache"),
+        ("bundled_autotune", inductor, "bundled_autotune_remote_cache"),
+        ("aot_autograd", functorch, "enable_remote_autograd_cache"),
+    ]
+    found = {name: bool(getattr(config, key)) for name, config, key in wanted if hasattr(config, key)}
+    missing = [key for _, config, key in wanted if not hasattr(config, key)]
+    missing += [] if hasattr(compiler, "job_id") else ["job_id"]
+    job = getattr(compiler, "job_id", None)
+    return found, None if job is None else str(job), f"not in this torch: {', '.join(missing)}" if missing else ""

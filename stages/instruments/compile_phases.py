@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,12 +46,19 @@ _CATEGORY_BY_PREFIX = (
 
 @dataclass
 class CompilePhases:
-    """Seconds a category so far; `install()` once a process, before the first compilation."""
+    """Seconds a category so far; `install()` once a process, before the first compilation.
+
+    `regions` counts the regions entered on the main thread by torch's own name; `pool_s` is the time of the outermost
+    regions on other threads (a compile pool inside the process), apart because it overlaps with the main thread's.
+    """
 
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    regions: Counter[str] = field(default_factory=Counter)
+    pool_s: float = 0.0
     missing: str = ""
     _stack: list[str] = field(default_factory=list)
     _since: float = 0.0
+    _elsewhere: threading.local = field(default_factory=threading.local)
 
     def install(self) -> None:
         """Wrap torch's event logger. Where its names are gone, `missing` says so and every phase stays zero."""
@@ -70,6 +77,7 @@ class CompilePhases:
     def begin(self, event: str) -> None:
         """Enter a timed region. Regions with an unknown name count for the region around them."""
         self._charge()
+        self.regions[event] += 1
         self._stack.append(_category(event) or (self._stack[-1] if self._stack else "dynamo_s"))
 
     def end(self) -> None:
@@ -77,6 +85,18 @@ class CompilePhases:
         self._charge()
         if self._stack:
             self._stack.pop()
+
+    def begin_elsewhere(self) -> None:
+        """Enter a region on another thread than the main one."""
+        starts: list[float] = self._elsewhere.__dict__.setdefault("starts", [])
+        starts.append(time.monotonic())
+
+    def end_elsewhere(self) -> None:
+        """Leave it; only the outermost region of the thread counts."""
+        starts: list[float] = self._elsewhere.__dict__.setdefault("starts", [])
+        if starts:
+            since = starts.pop()
+            self.pool_s += 0.0 if starts else time.monotonic() - since
 
     def _charge(self) -> None:
         now = time.monotonic()
@@ -91,11 +111,15 @@ class CompilePhases:
         def log_event_start(this: Any, event_name: str, *arguments: Any, **keywords: Any) -> Any:
             if threading.current_thread() is main:
                 self.begin(event_name)
+            else:
+                self.begin_elsewhere()
             return start(this, event_name, *arguments, **keywords)
 
         def log_event_end(this: Any, event_name: str, *arguments: Any, **keywords: Any) -> Any:
             if threading.current_thread() is main:
                 self.end()
+            else:
+                self.end_elsewhere()
             return end(this, event_name, *arguments, **keywords)
 
         logger.log_event_start, logger.log_event_end = log_event_start, log_event_end

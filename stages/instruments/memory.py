@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -39,3 +40,21 @@ def outside_allocator_bytes() -> int:
         return 0
     free, total = torch.cuda.mem_get_info()
     return max(0, total - free - torch.cuda.memory_reserved())
+
+
+def resident_bytes() -> int:
+    """The process's resident set now (Linux /proc; the peak where there is none)."""
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text(encoding="ascii").split()[1]) * resource.getpagesize() if statm.is_file() else peak_bytes()
+
+
+def sample(step: int) -> dict[str, int]:
+    """A `MemorySample` document now."""
+    on_device = torch.cuda.is_available()
+    return {
+        "step": step,
+        "allocated_bytes": allocated_bytes(),
+        "reserved_bytes": reserved_bytes() if on_device else resident_bytes(),
+        "graph_pool_bytes": graph_pool_bytes(),
+        "outside_allocator_bytes": outside_allocator_bytes(),
+    }

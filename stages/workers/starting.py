@@ -18,7 +18,7 @@ CALLS_BEFORE_CAPTURE = 2
 def start_service(order: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Build the service that the order describes and make it ready; the service and its startup report (JSON)."""
     cache = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
-    files_before = _num_files(cache)
+    files_before, kernels_before = _listed(cache)
     import torch
 
     from stages.core.composed import typed_settings
@@ -29,8 +29,7 @@ def start_service(order: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     torch.set_grad_enabled(False)
     torch.manual_seed(settings.seed)
     instruments = _instruments(settings.mode, bool(order["proof"]))
-    if order.get("artifact"):
-        torch.compiler.load_cache_artifacts(Path(order["artifact"]).read_bytes())
+    artifact_bytes = _load_artifact(order.get("artifact"))
     imported_s = time.monotonic()
     _initialise(settings.device)
     initialised_s = time.monotonic()
@@ -56,7 +55,10 @@ def start_service(order: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         "first_request_s": first_token_s - spawned_s,
         "phases": phases,
         "calls_s": calls_s,
-        "cache_use": _cache_use(settings.mode, files_before, _num_files(cache)),
+        "cache_use": _cache_use(settings.mode, cache, (files_before, kernels_before), instruments["phases"].regions),
+        "cache_state": _cache_state(settings.mode["transform"]),
+        "artifact_bytes": artifact_bytes,
+        "pool_s": instruments["phases"].pool_s,
         "missing": instruments["phases"].missing,
         "parameters": sum(parameter.numel() for parameter in service.module.parameters()),
     }
@@ -140,15 +142,36 @@ def _first_request(service: Any) -> float:
     return time.monotonic()
 
 
-def _cache_use(mode: Mapping[str, Any], files_before: int, files_after: int) -> dict[str, int]:
+def _load_artifact(file: str | None) -> int | None:
+    """Fill the caches from an artifact; its bytes, 0 when torch could not read it, None without one."""
+    if not file:
+        return None
+    import torch
+
+    content = Path(file).read_bytes()
+    return len(content) if torch.compiler.load_cache_artifacts(content) is not None else 0
+
+
+def _cache_use(mode: Mapping[str, Any], cache: Path, before: tuple[int, int], regions: Mapping[str, int]) -> dict[str, int]:
     from stages.core.records.startup import CacheUse
 
+    after = _listed(cache)
+    files, kernels = (before[0], after[0]), (before[1], after[1])
     if mode["transform"] == "none":
-        return CacheUse(num_files_before=files_before, num_files_after=files_after).model_dump()
+        return CacheUse(num_files_before=files[0], num_files_after=files[1]).model_dump()
     from stages.instruments.caches import cache_use
 
-    return cache_use(files_before, files_after).model_dump()
+    return cache_use(files, kernels, regions).model_dump()
 
 
-def _num_files(folder: Path) -> int:
-    return sum(1 for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
+def _cache_state(transform: str) -> dict[str, Any]:
+    from stages.instruments.caches import cache_state
+
+    return cache_state(transform).model_dump()
+
+
+def _listed(cache: Path) -> tuple[int, int]:
+    """Files of the Inductor cache, and compiled kernels of all caches beside it."""
+    from stages.instruments.caches import listing, num_kernels
+
+    return listing(cache), num_kernels(cache.parent)

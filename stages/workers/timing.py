@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from stages.core.records.plan import Request
+from stages.instruments.contention import Stretch
 from stages.traces.planning import padded
 from stages.traces.scheduling import PlanSettings, simulate
 from stages.workers.service import Service
@@ -22,19 +23,20 @@ def time_block(service: Service, shape: str, num_calls: int, pipelined_calls: in
     """One block: settling calls, synchronised calls by host clock, the same by device events, one burst.
 
     Decode starts with every slot filled to `context_tokens`. `voided` says that something compiled inside.
+    `first_call_us`: the first settling call, which pays for the switch from another process on the device.
     """
     service.fill(context_tokens, torch.Generator().manual_seed(0))
     compiled_s = service.instruments["phases"].total_s()
-    for _ in range(SETTLING_CALLS):
-        service.run(shape)
-    service.synchronize()
+    first_call_us, *_ = [_wall_us(service, shape) for _ in range(SETTLING_CALLS)]
+    stretch = Stretch()
     document = {
+        "first_call_us": first_call_us,
         "wall_us": [_wall_us(service, shape) for _ in range(num_calls)],
         "device_us": [_device_us(service, shape) for _ in range(num_calls)] if service.device == "cuda" else [],
         "pipelined_us": _pipelined_us(service, shape, pipelined_calls),
     }
     spent_s = service.instruments["phases"].total_s() - compiled_s
-    return {**document, "voided": f"the compiler ran for {spent_s:.3f} s inside" if spent_s > 0 else ""}
+    return {**document, **stretch.shares(), "voided": f"the compiler ran for {spent_s:.3f} s inside" if spent_s > 0 else ""}
 
 
 def time_sequence(

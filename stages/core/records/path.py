@@ -11,6 +11,7 @@ _AROUND_ATTENTION = ("triton_poi_", "triton_red_", "triton_per_", "aten::scaled_
 Path = Literal["eager", "compiled", "replayed", "recorded", "recompiled", "captured", "fallback"]
 Phase = Literal["prefill", "decode"]
 EvidenceVerdict = Literal["confirmed", "refuted", "not_proven"]
+FindingKind = Literal["recompile", "recompile_limit", "graph_break", "cudagraph_skip", "rerecording", "partition"]
 
 
 class PathRun(Document):
@@ -22,10 +23,87 @@ class PathRun(Document):
     count: int
 
 
+class Finding(Document):
+    """Something that happened since the worker was spawned and that a person should know, with torch's reason and user line."""
+
+    kind: FindingKind
+    reason: str
+    num: int
+
+
+class StepEvent(Document):
+    """One step of the walk that left its claimed path, or in which torch said something; `step` counts from 0.
+
+    `size`: active sequences or prompt tokens. `reasons`: what torch said in this very step.
+    """
+
+    step: int
+    phase: Phase
+    size: int
+    padded_size: int
+    path: Path
+    reasons: list[str]
+
+
+class PathShare(Document):
+    """What one path took at one shape: steps, tokens (real, without padding), host seconds with counters and a sync a step."""
+
+    num_steps: int
+    num_tokens: int
+    wall_s: float
+
+
+class ShapeCoverage(Document):
+    """One padded shape of the walk: its paths, the compiled functions called (compile id -> calls), and graph replays."""
+
+    phase: Phase
+    padded_size: int
+    paths: dict[Path, PathShare]
+    compiled_calls: dict[str, int]
+    num_replays: int
+
+
+class ChurnWindow(Document):
+    """Recordings, captures and recompiles in consecutive steps, and the host seconds of the steps that had any."""
+
+    first_step: int
+    num_steps: int
+    num_recordings: int
+    num_captures: int
+    num_recompiles: int
+    wall_s: float
+
+
+class Churn(Document):
+    """Whether recording, capturing and recompiling ended along the trace.
+
+    `settled`: none in the second half of the walked steps; `settled_after_steps` is then the first step without any to
+    come. `events_per_1000_steps` counts all three over the whole walk.
+    """
+
+    verdict: Literal["settled", "not_settled"]
+    settled_after_steps: int | None
+    num_events: int
+    events_per_1000_steps: float
+    wall_s: float
+    windows: list[ChurnWindow]
+
+
+class MemorySample(Document):
+    """Bytes before step `step` of the walk; on a CPU `reserved_bytes` is the resident set and the others are 0."""
+
+    step: int
+    allocated_bytes: int
+    reserved_bytes: int
+    graph_pool_bytes: int
+    outside_allocator_bytes: int
+
+
 class Evidence(Document):
     """The verdict on a mode's claim, with counts from run-time counters and the reasons a person needs.
 
-    `counters`: what every counter gained during the walk.
+    `counters`: what every counter gained during the walk. `findings`: graph breaks, recompiles, skips and the like since
+    the spawn, also where they do not refute the claim. `events`: the steps off the path (the first 200).
     """
 
     verdict: EvidenceVerdict
@@ -40,6 +118,9 @@ class Evidence(Document):
     path_counts: dict[str, int]
     counters: dict[str, int]
     sources: list[str]
+    num_recompile_limit_hits: int = 0
+    findings: list[Finding] = []
+    events: list[StepEvent] = []
 
 
 class KernelTime(Document):
@@ -106,6 +187,9 @@ class PathProof(Document):
     steps_in_trace: int
     profile: list[ProfiledStep]
     memory: Memory
+    shapes: list[ShapeCoverage] = []
+    churn: Churn | None = None
+    memory_samples: list[MemorySample] = []
 
 
 class CaptureRecord(Record[PathProof]):

@@ -7,12 +7,61 @@ from typing import Literal
 from stages.core.records.base import Document, Record
 
 
+class Ceilings(Document):
+    """What the device did at most, measured on it by a worker: see `stages.workers.ceilings`.
+
+    `bandwidth_bytes_per_s`: a large copy, bytes read and written. `operations_per_s`: a large square matrix product in
+    `precision`, 2 n^3 operations. `l2_bytes`: the size that the device reports.
+    """
+
+    bandwidth_bytes_per_s: float
+    operations_per_s: float
+    l2_bytes: int
+    precision: str
+    copied_bytes: int
+    matrix_size: int
+
+
+class Conditions(Document):
+    """The machine at a block's end, and what changed since the block before; None where nothing reads it.
+
+    `event_us`: time that the device's clocks were held down meanwhile, by reason (NVML's cumulative counters).
+    `other_bytes`: device memory in use that is not this study's. `cpu_share`: processor time of the worker / wall time
+    of its block. `queue_share`: time that the worker waited for a processor / wall time of its block.
+    """
+
+    sm_clock_mhz: int | None = None
+    max_sm_clock_mhz: int | None = None
+    power_w: float | None = None
+    temperature_c: int | None = None
+    event_us: dict[str, float] = {}
+    other_bytes: int | None = None
+    load_average: float | None = None
+    cpu_share: float | None = None
+    queue_share: float | None = None
+
+
+class Settling(Document):
+    """Warm-up of one cell at one shape in one set: calls until two consecutive windows agreed and nothing compiled.
+
+    `reason` says what stopped it, and, unless `settled`, what kept it from settling.
+    """
+
+    cell: str
+    shape: str
+    set_index: int
+    num_calls: int
+    settled: bool
+    reason: str
+
+
 class Block(Document):
     """Consecutive calls of one cell at one shape. Nothing is dropped.
 
     `wall_us`: host clock around one synchronised call, a sample a call. `device_us`: device events around one call
     (empty on a CPU). `pipelined_us`: one number, an unsynchronised burst divided by its length.
     `voided` says why the block does not count (a compile or capture happened inside), or is empty.
+    `first_call_us`: the first call after another cell had the device; not among the samples.
     """
 
     cell: str
@@ -25,6 +74,8 @@ class Block(Document):
     device_us: list[float]
     pipelined_us: float
     voided: str = ""
+    first_call_us: float | None = None
+    conditions: Conditions | None = None
 
 
 class SequenceRun(Document):
@@ -61,6 +112,9 @@ class Rotations(Document):
     blocks: list[Block]
     sequences: list[SequenceRun]
     together: bool = True
+    settling: list[Settling] = []
+    ceilings: Ceilings | None = None
+    device: str = ""
 
 
 class SteadyStateRecord(Record[Rotations]):

@@ -12,11 +12,12 @@ from stages.views import palette, words
 from stages.views.document import Study, baseline, dig, headline_choice, mode_names, part, shown_modes, sort_numeric
 from stages.views.drawing import Drawn, draw, from_zero
 
+MAX_LINES = 4
 _STATES = {"cold": "-", "warm": "--"}
 
 
 def lifetime(study: Study) -> Drawn | None:
-    """Completions of the baseline, the recommended mode and the runner-up, from cold (solid) and warm (dashed) caches."""
+    """Completions of the baseline, the modes recommended at any lifetime and the runner-up, from cold (solid) and warm (dashed) caches."""
     rate, names = _drawn_rate(study), _drawn_modes(study)
     if rate is None or not names:
         return None
@@ -47,11 +48,12 @@ def lifetime(study: Study) -> Drawn | None:
 
 def _drawn_modes(study: Study) -> list[str]:
     choice = headline_choice(study)
-    wanted = [baseline(study)] + ([str(choice[2].get("mode")), str(choice[2].get("runner_up"))] if choice else [])
+    below = [choices.get(choice[1]) for choices in part(study, "verdict", "recommended").values()] if choice else []
+    wanted = [baseline(study), *map(str, [choice[2].get("mode"), *below, choice[2].get("runner_up")] if choice else [])]
     with_curves = [name for name in shown_modes(study) if dig(study, "modes", name, "lifetime", "completions")]
     chosen = [name for name in dict.fromkeys(wanted) if name in with_curves]
     others = sorted((name for name in with_curves if name not in chosen), key=lambda name: -_last(study, name))
-    return [*chosen, *others][:3]
+    return [*chosen, *others][: max(3, min(MAX_LINES, len(chosen)))]
 
 
 def _last(study: Study, name: str) -> float:

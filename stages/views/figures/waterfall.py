@@ -13,11 +13,11 @@ from stages.views.document import Study, dig, part, points, sort_numeric
 from stages.views.drawing import Drawn, draw, from_zero
 
 _WORDS = {"sequence": "whole step sequence", "plan_weighted": "batches as planned", "load_weighted": "batches as under load"}
-_STEPS = (("compiled_alone", "compiled\nkernels alone"), ("replay_alone", "replay\nalone"), ("interaction", "interaction"))
+_STEPS = (("interaction", "by\neither"), ("kernels_given_replay", "only by\nkernels"), ("replay_given_compiled", "only by\nreplay"))
 
 
 def waterfall(study: Study) -> Drawn | None:
-    """Eager, minus compilation alone, minus replay alone, plus their interaction, down to both together."""
+    """From eager down to both: what either removes (the interaction), what only kernels remove, what only replay removes."""
     panels = [(name, *found) for name, answer in sorted(part(study, "attribution").items()) if (found := _point(answer))]
     if not panels:
         return None
@@ -30,8 +30,8 @@ def waterfall(study: Study) -> Drawn | None:
 
     title = "From eager to compiled and replayed"
     caption = (
-        "Time of a step; steady state only: start-up is not included (see the startup ladder). A positive interaction"
-        " is time that compilation and replay would both have removed, so it is added back once."
+        "Time of a step; steady state only: start-up is not included (see the startup ladder). `By either` is what compilation"
+        " alone and replay alone would both remove: adding the two gains would count it twice."
     )
     return draw("waterfall", title, caption, _alternative(panels), (7.2 if len(panels) < 3 else 3.2 * len(panels), 3.6), paint)
 
@@ -58,10 +58,10 @@ def _point(answer: Any) -> tuple[str, Mapping[str, Any]] | None:
 
 def _bars(axes: Axes, contrasts: Mapping[str, Any]) -> None:
     cells = part(contrasts, "cell_us")
-    compiled, replay, interaction = (float(contrasts[key]["value"]) for key, _ in _STEPS)
-    start = words.number(cells.get("E")) or compiled + replay
-    end = words.number(cells.get("CR")) or start - compiled - replay + interaction
-    levels = [start, start - compiled, start - compiled - replay, start - compiled - replay + interaction]
+    saved = [float(contrasts[key]["value"]) for key, _ in _STEPS]
+    start = words.number(cells.get("E")) or sum(saved)
+    end = words.number(cells.get("CR")) or start - sum(saved)
+    levels = [start - sum(saved[:count]) for count in range(len(saved) + 1)]
     axes.bar([0, 4], [start, end], color=[palette.INK, palette.SERIES[0]], width=0.6)
     for index, colour in enumerate((palette.SERIES[2], palette.SERIES[1], palette.SERIES[3])):
         top, bottom = max(levels[index : index + 2]), min(levels[index : index + 2])
@@ -72,15 +72,20 @@ def _bars(axes: Axes, contrasts: Mapping[str, Any]) -> None:
             _signed(levels[index + 1] - levels[index]), (index + 1, top), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=9
         )
     for place, value in ((0, start), (4, end)):
-        axes.annotate(words.microseconds(value), (place, value), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=9)
-    axes.set_xticks(range(5), ["eager", *(text for _, text in _STEPS), "compiled\n+ replayed"], fontsize=9)
+        axes.annotate(_short(value), (place, value), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=9)
+    axes.set_xticks(range(5), ["eager", *(text for _, text in _STEPS), "both"], fontsize=9)
     axes.set_ylabel("µs a step")
     from_zero(axes)
     axes.margins(y=0.12)
 
 
 def _signed(change: float) -> str:
-    return ("+" if change > 0 else "−") + words.microseconds(abs(change))
+    return ("+" if change > 0 else "−") + _short(abs(change))
+
+
+def _short(us: float) -> str:
+    """Narrow enough to stand above a bar."""
+    return f"{us / 1000:.3g} ms" if us >= 1000 else f"{us:.0f} µs"
 
 
 def _alternative(panels: list[tuple[str, str, Mapping[str, Any]]]) -> str:

@@ -1,0 +1,62 @@
+"""Whether a start was cold, warm or from an artifact: counters, compiler regions and listings must agree.
+
+Counters alone prove nothing: a cached graph with a missing kernel hits and still compiles for seconds.
+"""
+
+from __future__ import annotations
+
+from stages.core.records.startup import CacheUse, Phases, StartVerdict
+
+_NO_CACHE = ("none", "dynamo")
+_COMPILED_AGAIN_S = 1.0
+
+
+def prove(cache: str, use: CacheUse, phases: Phases, transform: str, artifact_bytes: int | None = None) -> tuple[StartVerdict, str]:
+    """The verdict on the cache state `cache` that a start claims, and the sentence that says why.
+
+    `refuted`: something happened that the claim excludes (a start that claims warm and compiled). `not_proven`:
+    nothing happened that the claim demands.
+    """
+    if transform in _NO_CACHE:
+        touched = use.fx_graph_hits + use.fx_graph_misses
+        return ("refuted", f"{touched} look-ups in a graph cache") if touched else ("confirmed", f"{transform} uses no compile cache")
+    if cache == "cold":
+        return _cold(use)
+    compiled = _compiled(use) if cache == "artifact" else [*_compiled(use), *_kernels(use)]
+    if compiled:
+        return "refuted", f"claims {cache}, but {', '.join(compiled)}"
+    if artifact_bytes == 0:
+        return "refuted", "claims artifact, but torch could not read the artifact"
+    if use.fx_graph_hits + use.aot_autograd_hits == 0:
+        return "not_proven", "no hit in a compile cache was counted"
+    return "confirmed", _hits(use, phases)
+
+
+def _cold(use: CacheUse) -> tuple[StartVerdict, str]:
+    sentence = (
+        f"{use.num_files_before} files before, {use.fx_graph_misses} misses, {use.fx_graph_hits} hits, {use.num_files_after} files after"
+    )
+    if use.num_files_before or use.num_kernels_before or use.fx_graph_hits or use.aot_autograd_hits:
+        return "refuted", f"claims cold, but {sentence}"
+    return ("confirmed" if use.fx_graph_misses and use.num_files_after else "not_proven"), sentence
+
+
+def _compiled(use: CacheUse) -> list[str]:
+    """What a start from filled caches must not have done."""
+    counts = {
+        "graphs missed": use.fx_graph_misses,
+        "graphs bypassed the cache": use.fx_graph_bypasses,
+        "graphs compiled": use.num_graphs_compiled,
+    }
+    return [f"{count} {what}" for what, count in counts.items() if count]
+
+
+def _kernels(use: CacheUse) -> list[str]:
+    new = max(0, use.num_kernels_after - use.num_kernels_before)
+    return [f"{new} kernels compiled"] if new else []
+
+
+def _hits(use: CacheUse, phases: Phases) -> str:
+    again_s = phases.kernel_compile_s
+    note = ": compiled again, torch's artifacts hold no C++ kernels" if again_s > _COMPILED_AGAIN_S and use.num_kernels_after else ""
+    return f"{use.fx_graph_hits} graph hits, {use.aot_autograd_hits} AOT hits, {use.fx_graph_misses} misses, kernels {again_s:.2f} s{note}"

@@ -1,0 +1,173 @@
+"""Decode attention in two Triton kernels: rotary positions, the write into the cache, and attention over what it holds.
+
+Split-KV ("Flash-Decoding", Dao et al., 2023; online softmax: Milakov and Gimelshein, arXiv 1805.02867). A slot is cut
+into splits of fixed size; one program attends with the queries of one key head to one split, and a second kernel
+combines. The grid follows from shapes alone, so a captured graph stays valid; lengths are read from `positions` on the
+device, and programs past a sequence's end return at once. torch.compile traces both kernels as they stand: the
+same ones run in every mode.
+
+Needs Triton and a CUDA device: `stages.models.attention` imports this file only there.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+MIN_SPLIT_TOKENS = 64
+MAX_SPLITS = 32
+MAX_PROGRAMS = 4096  # 132 multiprocessors of an H200, several waves
+TILE_TOKENS = 64
+MIN_DOT_ROWS = 16  # what a tensor core takes
+
+
+def decode_attention(heads: Tensor, cos: Tensor, sin: Tensor, positions: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """Heads [b, h + 2g, d] (queries, keys, values, not turned) of slots 0..b-1 at `positions` [b] -> [b, h * d].
+
+    Turns queries and keys by `cos` and `sin` [b, 1, d], writes keys and values [B, g, c, d] at the positions, and
+    attends to everything up to them. fp32, bf16 or fp16; sums are taken in fp32.
+    """
+    batch, num_heads, size = heads.shape
+    _, num_kv_heads, context, _ = keys.shape
+    num_queries = num_heads - 2 * num_kv_heads
+    split = split_tokens(batch * num_kv_heads, context)
+    num_splits = -(-context // split)
+    partial = heads.new_empty((batch, num_queries, num_splits, size), dtype=torch.float32)
+    logsum = heads.new_empty((batch, num_queries, num_splits), dtype=torch.float32)
+    mixed = heads.new_empty((batch, num_queries * size))
+    padded_size = power_of_two(max(size, MIN_DOT_ROWS))
+    decode_attention_split[(batch, num_kv_heads, num_splits)](
+        *(heads, cos, sin, positions, keys, values, partial, logsum, math.log2(math.e) / math.sqrt(size)),
+        *(num_queries // num_kv_heads, num_kv_heads, size, padded_size, context, num_splits, split),
+        PADDED_GROUP=power_of_two(max(num_queries // num_kv_heads, MIN_DOT_ROWS)),
+        TILE=TILE_TOKENS,
+    )
+    decode_attention_combine[(batch, num_queries)](
+        *(positions, partial, logsum, mixed, num_queries, size, padded_size, num_splits, split),
+        PADDED_SPLITS=power_of_two(num_splits),
+    )
+    return mixed
+
+
+def split_tokens(num_rows: int, context_tokens: int) -> int:
+    """Positions a program reads at most: the smallest power of two that keeps splits and programs within their limits."""
+    num_splits = max(1, min(MAX_SPLITS, MAX_PROGRAMS // num_rows))
+    return max(MIN_SPLIT_TOKENS, power_of_two(-(-context_tokens // num_splits)))
+
+
+def power_of_two(least: int) -> int:
+    """The smallest power of two that is `least` or more."""
+    return 1 << (least - 1).bit_length()
+
+
+@triton.jit
+def turned(heads, first, lane, size: tl.constexpr, cos, sin, inside):  # type: ignore[no-untyped-def]
+    """Heads that begin at offsets `first`, their pairs (i, i + d/2) turned by the position's angle; fp32."""
+    partner = (lane + size // 2) % size
+    sign = tl.where(lane < size // 2, -1.0, 1.0)
+    here = tl.load(heads + first + lane, mask=inside, other=0.0).to(tl.float32)
+    there = tl.load(heads + first + partner, mask=inside, other=0.0).to(tl.float32)
+    return here * cos + there * sign * sin
+
+
+@triton.jit
+def decode_attention_split(  # type: ignore[no-untyped-def]
+    heads,
+    cos,
+    sin,
+    positions,
+    keys,
+    values,
+    partial,
+    logsum,
+    scale,
+    GROUP: tl.constexpr,
+    NUM_KV_HEADS: tl.constexpr,
+    SIZE: tl.constexpr,
+    PADDED_SIZE: tl.constexpr,
+    CONTEXT: tl.constexpr,
+    NUM_SPLITS: tl.constexpr,
+    SPLIT: tl.constexpr,
+    PADDED_GROUP: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """One split of one slot, for the GROUP queries of one key head: normalised result, and log2 of the sum of weights.
+
+    The split that holds the position starts from the row's own key, which it also stores; it never reads it back.
+    """
+    row, kv_head, split = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
+    position = tl.load(positions + row).to(tl.int32)
+    start = split * SPLIT
+    if start > position:
+        return
+    lane, member = tl.arange(0, PADDED_SIZE), tl.arange(0, PADDED_GROUP)
+    inside, asked = lane < SIZE, member < GROUP
+    c = tl.load(cos + row * SIZE + lane, mask=inside, other=0.0).to(tl.float32)
+    s = tl.load(sin + row * SIZE + lane, mask=inside, other=0.0).to(tl.float32)
+    own = row * (GROUP + 2) * NUM_KV_HEADS * SIZE
+    query_first = own + (kv_head * GROUP + member) * SIZE
+    key_first = own + (GROUP * NUM_KV_HEADS + kv_head) * SIZE
+    element = keys.dtype.element_ty
+    asked_lanes = asked[:, None] & inside[None, :]
+    query = turned(heads, query_first[:, None], lane[None, :], SIZE, c[None, :], s[None, :], asked_lanes).to(element)
+    key = turned(heads, key_first, lane, SIZE, c, s, inside).to(element)
+    value = tl.load(heads + key_first + NUM_KV_HEADS * SIZE + lane, mask=inside, other=0.0)
+
+    slot = (row * NUM_KV_HEADS + kv_head) * CONTEXT * SIZE
+    holds = position < start + SPLIT
+    tl.store(keys + slot + position * SIZE + lane, key, mask=inside & holds)
+    tl.store(values + slot + position * SIZE + lane, value, mask=inside & holds)
+    score = tl.sum(query.to(tl.float32) * key.to(tl.float32)[None, :], axis=1) * scale
+    peak = tl.where(holds, score, float("-inf"))
+    total = tl.where(holds, 1.0, 0.0) + tl.zeros_like(score)
+    mixed = tl.where(holds, value.to(tl.float32), 0.0)[None, :] + tl.zeros((PADDED_GROUP, PADDED_SIZE), tl.float32)
+
+    for first in range(start, tl.minimum(start + SPLIT, position), TILE):
+        place = first + tl.arange(0, TILE)
+        cached = (place < position) & (place < start + SPLIT)
+        offsets = slot + place[:, None] * SIZE + lane[None, :]
+        there = cached[:, None] & inside[None, :]
+        tile_keys = tl.load(keys + offsets, mask=there, other=0.0)
+        tile_values = tl.load(values + offsets, mask=there, other=0.0)
+        scores = tl.dot(query, tl.trans(tile_keys), input_precision="ieee") * scale
+        scores = tl.where(cached[None, :], scores, float("-inf"))
+        higher = tl.maximum(peak, tl.max(scores, axis=1))
+        weights = tl.exp2(scores - higher[:, None])
+        kept = tl.exp2(peak - higher)
+        total = total * kept + tl.sum(weights, axis=1)
+        mixed = tl.dot(weights.to(element), tile_values, mixed * kept[:, None], input_precision="ieee")
+        peak = higher
+
+    result = ((row * NUM_KV_HEADS + kv_head) * GROUP + member) * NUM_SPLITS + split
+    tl.store(partial + result[:, None] * SIZE + lane[None, :], mixed / total[:, None], mask=asked_lanes)
+    tl.store(logsum + result, peak + tl.log2(total), mask=asked)
+
+
+@triton.jit
+def decode_attention_combine(  # type: ignore[no-untyped-def]
+    positions,
+    partial,
+    logsum,
+    mixed,
+    NUM_QUERIES: tl.constexpr,
+    SIZE: tl.constexpr,
+    PADDED_SIZE: tl.constexpr,
+    NUM_SPLITS: tl.constexpr,
+    SPLIT: tl.constexpr,
+    PADDED_SPLITS: tl.constexpr,
+):
+    """One query head of one row: the splits up to its position, weighted by their sums."""
+    row, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    used = tl.load(positions + row).to(tl.int32) // SPLIT + 1
+    split, lane = tl.arange(0, PADDED_SPLITS), tl.arange(0, PADDED_SIZE)
+    result = (row * NUM_QUERIES + head) * NUM_SPLITS + split
+    sums = tl.load(logsum + result, mask=split < used, other=float("-inf"))
+    weights = tl.exp2(sums - tl.max(sums, axis=0))
+    there = (split < used)[:, None] & (lane < SIZE)[None, :]
+    parts = tl.load(partial + result[:, None] * SIZE + lane[None, :], mask=there, other=0.0)
+    combined = tl.sum(parts * weights[:, None], axis=0) / tl.sum(weights, axis=0)
+    tl.store(mixed + (row * NUM_QUERIES + head) * SIZE + lane, combined, mask=lane < SIZE)

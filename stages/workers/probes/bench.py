@@ -1,0 +1,125 @@
+"""What all probes work on: the mode's service, eager and a reference in higher precision, on the same weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from stages.core.build import build
+from stages.workers.service import Service, random_prompts
+
+REFERENCE_PRECISION = {"fp32": "fp64", "bf16": "fp32"}
+ERROR_MULTIPLE = {"fp32": 3.0, "bf16": 2.0}
+ERROR_FLOOR = {"fp32": 1e-6, "bf16": 1e-3}
+STEPS_OF_AN_ANSWER = 2
+
+Hook = Callable[[Service], None]
+
+
+@dataclass
+class Bench:
+    """Three services alive together, run one after the other on the same inputs.
+
+    `repeat_noise`: how far identical calls may differ before a probe calls it a difference; 0 unless the probe
+    `repeated_calls` found a non-deterministic kernel (relative to the logits' root mean square).
+    """
+
+    service: Service
+    eager: Service
+    reference: Service
+    precision: str
+    calls_per_shape: int
+    num_examples: int
+    repeat_noise: float = field(default=0.0)
+
+    @property
+    def trio(self) -> tuple[Service, Service, Service]:
+        """The mode, eager, the reference."""
+        return self.service, self.eager, self.reference
+
+    @property
+    def sizes(self) -> list[int]:
+        """Planned decode batches, ascending."""
+        return self.service.plan.capture_sizes
+
+    def error_limit(self, eager_error: float) -> float:
+        """The relative error that the mode may have, from eager's own (docs/methodology.md)."""
+        return ERROR_MULTIPLE[self.precision] * eager_error + ERROR_FLOOR[self.precision]
+
+
+def set_up(service: Service, precision: str, baseline: dict[str, Any], calls_per_shape: int, num_examples: int) -> Bench:
+    """Eager on the mode's own module, and a module in higher precision with the same (rounded) weights."""
+    eager = Service(service.module, service.model, build(baseline, "mode"), service.plan, service.device, precision)
+    higher = REFERENCE_PRECISION[precision]
+    module = service.model.load(service.device, higher)
+    copy_weights(service.module, module)
+    reference = Service(module, service.model, build(baseline, "mode"), service.plan, service.device, higher)
+    return Bench(service, eager, reference, precision, calls_per_shape, num_examples)
+
+
+def copy_weights(source: Any, target: Any) -> None:
+    """Every parameter of one module into the other, in the target's precision."""
+    for value, other in zip(source.parameters(), target.parameters(), strict=True):
+        other.copy_(value)
+
+
+def prompt_lengths(service: Service, rows: int) -> list[int]:
+    """Lengths at most the smallest planned prompt, different from row to row."""
+    smallest = service.plan.prompt_sizes[0]
+    return [max(1, smallest - (3 * slot) % max(1, smallest // 2)) for slot in range(rows)]
+
+
+def admit(service: Service, rows: int, seed: int, before: Hook | None = None) -> list[torch.Tensor]:
+    """Seeded prompts into slots 0..rows-1; the logits [1, v] of each. `before` runs before each prompt."""
+    logits = []
+    for slot, prompt in enumerate(random_prompts(service, prompt_lengths(service, rows), seed)):
+        if before:
+            before(service)
+        logits.append(service.prefill(slot, prompt)[0].clone())
+    return logits
+
+
+def forced_decode(service: Service, forced: torch.Tensor) -> torch.Tensor:
+    """One decode step on these tokens [n], whatever the step before chose: logits [n, v], copied."""
+    service.tokens[: len(forced)].copy_(forced)
+    return service.decode(len(forced))[0][: len(forced)].clone()
+
+
+def random_tokens(service: Service, rows: int, seed: int) -> torch.Tensor:
+    """Seeded token ids [rows] on the host."""
+    return torch.randint(service.model.vocabulary(), (rows,), generator=torch.Generator().manual_seed(seed))
+
+
+def answer(service: Service, rows: int, before_prefill: Hook | None = None, before_decode: Hook | None = None) -> torch.Tensor:
+    """A short history that always begins afresh: prompts into slots 0..rows-1, then two forced decode steps.
+
+    Logits [3 rows, v]. They depend on the weights and `rows` alone: prompts and tokens come from seeds, and each cache
+    entry is written before it is read. Hooks disturb the service in between.
+    """
+    logits = admit(service, rows, rows, before_prefill)
+    for step in range(STEPS_OF_AN_ANSWER):
+        if before_decode:
+            before_decode(service)
+        logits.append(forced_decode(service, random_tokens(service, rows, 1000 * rows + step)))
+    return torch.cat(logits)
+
+
+def clear(service: Service) -> None:
+    """Empty slots, as at the start."""
+    for tensor in (*service.keys, *service.values, service.tokens, service.positions):
+        tensor.zero_()
+
+
+def difference(one: torch.Tensor, other: torch.Tensor) -> float:
+    """Largest absolute difference over the root mean square of `other`; infinite where either is no number."""
+    distance = float((one.double() - other.double()).abs().max())
+    scale = float(other.double().square().mean().sqrt())
+    return distance / max(scale, 1e-300) if distance == distance and scale == scale else float("inf")
+
+
+def relative_error(logits: torch.Tensor, exact: torch.Tensor) -> float:
+    """Root of summed squared differences over summed squares."""
+    return float(((logits.double() - exact.double()).square().sum() / exact.double().square().sum().clamp(min=1e-300)).sqrt())

@@ -1,0 +1,123 @@
+"""The parent's side of one set: cells alive together, warmed up by evidence, then timed one at a time in balanced order.
+
+Between two blocks no cell runs; there the machine's condition is read, and kept with the block before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial as bind
+from typing import Any
+
+from stages.core.composed import Settings
+from stages.core.records.base import Document
+from stages.core.records.steps import Block, Ceilings, SequenceRun, Settling
+from stages.instruments.conditions import Watch
+from stages.workers.measurement import Study
+from stages.workers.process import Worker, WorkerFailed
+
+FILL_SHARE = 2  # decode starts with slots filled to context / 2
+
+
+class Set(Document):
+    """What one set of processes measured, and the cells that broke in it."""
+
+    blocks: list[Block]
+    sequences: list[SequenceRun]
+    failed: dict[str, str]
+    settling: list[Settling] = []
+    ceilings: Ceilings | None = None
+
+
+class Rotation:
+    """One set: `workers` by cell, those that did not become ready in `failed`. `watch` was made before they were spawned."""
+
+    def __init__(
+        self, study: Study, settings: Mapping[str, Settings], set_index: int, workers: Mapping[str, Worker], failed: dict[str, str], watch: Watch
+    ) -> None:
+        """Nothing runs yet."""
+        self.study, self.settings, self.set_index = study, settings, set_index
+        self.workers, self.failed, self.watch = workers, failed, watch
+        self.context_tokens = study.plan.context_tokens // FILL_SHARE
+        self.blocks: list[Block] = []
+        self.sequences: list[SequenceRun] = []
+        self.settling: list[Settling] = []
+        self.ceilings: Ceilings | None = None
+
+    def run(self) -> Set:
+        """The ceilings (first set only), the warm-up, then every shape and the sequence, rotation by rotation."""
+        if self.set_index == 0:
+            self._attempt(next(iter(self.workers), ""), self._measure_ceilings)
+        for cell in self.workers:
+            self._attempt(cell, self._settle)
+        self.watch.own()
+        self.watch.read()  # events of the warm-up belong to no block
+        options = next(iter(self.settings.values())).measure.steady_state
+        for rotation_index in range(options.num_rotations):
+            self._rotate(rotation_index)
+        return Set(blocks=self.blocks, sequences=self.sequences, failed=self.failed, settling=self.settling, ceilings=self.ceilings)
+
+    def _rotate(self, rotation_index: int) -> None:
+        order = balanced_order(list(self.workers), rotation_index)
+        for shape in self._shapes():
+            for order_index, cell in enumerate(order):
+                self._attempt(cell, bind(self._block, shape=shape, rotation_index=rotation_index, order_index=order_index))
+        for cell in order:
+            self._attempt(cell, bind(self._sequence, rotation_index=rotation_index))
+
+    def _shapes(self) -> list[str]:
+        plan = self.study.plan
+        return [f"decode/{size}" for size in plan.capture_sizes] + [f"prefill/{size}" for size in plan.prompt_sizes]
+
+    def _attempt(self, cell: str, measure: Callable[[str], None]) -> None:
+        """A cell that breaks leaves the rotation; the others go on."""
+        if cell not in self.workers or cell in self.failed:
+            return
+        try:
+            measure(cell)
+        except WorkerFailed as error:
+            self.failed[cell] = error.reason
+
+    def _measure_ceilings(self, cell: str) -> None:
+        found = self.workers[cell].ask("stages.workers.ceilings:measure_ceilings")
+        self.ceilings = Ceilings(**found) if found else None
+
+    def _settle(self, cell: str) -> None:
+        found = self.workers[cell].ask("stages.workers.settling:settle", shapes=self._shapes(), context_tokens=self.context_tokens)
+        self.settling += [Settling(cell=cell, set_index=self.set_index, **one) for one in found]
+
+    def _block(self, cell: str, shape: str, rotation_index: int, order_index: int) -> None:
+        options = self.settings[cell].measure.steady_state
+        timed = self.workers[cell].ask(
+            "stages.workers.timing:time_block",
+            shape=shape,
+            num_calls=options.calls_per_block,
+            pipelined_calls=options.pipelined_calls,
+            context_tokens=self.context_tokens,
+        )
+        conditions = self.watch.read(timed.pop("cpu_share"), timed.pop("queue_share"))
+        at = {"set_index": self.set_index, "rotation_index": rotation_index, "order_index": order_index}
+        self.blocks.append(Block(**self._named(cell), shape=shape, conditions=conditions, **at, **timed))
+
+    def _sequence(self, cell: str, rotation_index: int) -> None:
+        measure = self.settings[cell].measure
+        timed = self.workers[cell].ask(
+            "stages.workers.timing:time_sequence",
+            requests=self.study.requests,
+            num_steps=measure.steady_state.sequence_steps,
+            plan_settings=measure.plan,
+            context_tokens=self.context_tokens,
+        )
+        self.sequences.append(SequenceRun(**self._named(cell), set_index=self.set_index, rotation_index=rotation_index, **timed))
+
+    def _named(self, cell: str) -> dict[str, Any]:
+        return {"cell": cell, "mode": self.settings[cell].mode["name"]}
+
+
+def balanced_order(cells: Sequence[str], rotation_index: int) -> list[str]:
+    """The order of one rotation: rotations 0, 2, ... start one cell later each, 1, 3, ... are the reverse of the one before."""
+    if not cells:
+        return []
+    shift = (rotation_index // 2) % len(cells)
+    order = [*cells[shift:], *cells[:shift]]
+    return order[::-1] if rotation_index % 2 else order

@@ -1,0 +1,68 @@
+"""Warm-up by evidence: windows of calls until two consecutive ones agree and nothing compiled, recorded or tuned.
+
+The test is that of pyperf's calibration (two halves must have the same centre and quartiles), on windows of a few
+calls, with a cap: a shape that does not settle is said to be `not_settled`, and measured all the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+
+from stages.workers.service import Service
+
+WINDOW_CALLS = 5
+MAX_WINDOWS = 8
+MAX_SECONDS = 5.0
+MEDIAN_TOLERANCE = 0.05
+QUARTILE_TOLERANCE = 0.10
+
+
+def settle(service: Service, shapes: list[str], context_tokens: int) -> list[dict[str, Any]]:
+    """Warm every shape up; a document a shape: `shape`, `num_calls`, `settled`, `reason`."""
+    service.fill(context_tokens, torch.Generator().manual_seed(0))
+    return [_settled(service, shape) for shape in shapes]
+
+
+def _settled(service: Service, shape: str) -> dict[str, Any]:
+    began_s = time.perf_counter()
+    windows: list[list[float]] = []
+    reason = ""
+    while len(windows) < MAX_WINDOWS and (time.perf_counter() - began_s < MAX_SECONDS or len(windows) < 2):
+        compiled_s = service.instruments["phases"].total_s()
+        windows.append([_wall_us(service, shape) for _ in range(WINDOW_CALLS)])
+        spent_s = service.instruments["phases"].total_s() - compiled_s
+        reason = f"the compiler ran for {spent_s:.3f} s" if spent_s > 0 else disagreement(windows)
+        if not reason:
+            break
+    calls = len(windows) * WINDOW_CALLS
+    said = reason and f"not settled after {calls} calls: {reason}"
+    return {"shape": shape, "num_calls": calls, "settled": not reason, "reason": said or "two consecutive windows agree"}
+
+
+def disagreement(windows: Sequence[Sequence[float]]) -> str:
+    """Why the last two windows do not agree, or an empty string."""
+    if len(windows) < 2:
+        return "one window only"
+    before, last = list(pairwise(windows))[-1]
+    for name, share, tolerance in (
+        ("medians", 0.5, MEDIAN_TOLERANCE),
+        ("lower quartiles", 0.25, QUARTILE_TOLERANCE),
+        ("upper quartiles", 0.75, QUARTILE_TOLERANCE),
+    ):
+        first, second = float(np.quantile(before, share)), float(np.quantile(last, share))
+        if abs(first - second) > tolerance * second:
+            return f"{name} of consecutive windows are {first:,.0f} and {second:,.0f} us"
+    return ""
+
+
+def _wall_us(service: Service, shape: str) -> float:
+    began = time.perf_counter_ns()
+    service.run(shape)
+    service.synchronize()
+    return (time.perf_counter_ns() - began) / 1e3
