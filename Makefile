@@ -80,6 +80,10 @@ ui: venv ## publish what is not yet in MLflow, then serve its UI on 127.0.0.1 (P
 	*) echo "MLflow UI on http://127.0.0.1:$(PORT) (Ctrl-C ends it)"; exec mlflow server --host 127.0.0.1 --port '$(PORT)' --workers 1 \
 		--backend-store-uri "$$uri" --artifacts-destination '$(CURDIR)/mlartifacts' ;; esac
 
+.PHONY: diagnose
+diagnose: venv ## is it worth leaving eager? its bottleneck and what replay and kernels can save at most
+	@python -m stages.diagnose
+
 .PHONY: sweep
 sweep: venv ## run a grid: make sweep ARGS="model=a,b mode=eager,compile"
 	@test -n '$(ARGS)' || { echo 'error: ARGS: must say what to sweep; for example make sweep ARGS="mode=eager,compile"' >&2; exit 2; }

@@ -11,15 +11,21 @@ Reads config/<mode>.yaml, trace/. Writes capture/<mode>.json.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from stages.core import paths
 from stages.core.composed import Settings
 from stages.core.errors import run_command
 from stages.core.partial import Partial
-from stages.core.records.path import CaptureRecord, Evidence, Memory, PathProof, PathRun, ProfiledStep
+from stages.core.records.path import CaptureRecord, Evidence, Memory, MemorySample, PathProof, PathRun, ProfiledStep, ShapeCoverage
+from stages.instruments.compiler_sentences import limit_reached
+from stages.workers.churn import churn_of
 from stages.workers.evidence import judge
 from stages.workers.measurement import Study, measure_mode, require_item, worker
+from stages.workers.process import WorkerFailed
 
 
 def measure(study: Study, settings: Settings, partial: Partial) -> PathProof:
@@ -27,7 +33,7 @@ def measure(study: Study, settings: Settings, partial: Partial) -> PathProof:
     capture = settings.measure.capture
     replays = settings.mode["replay"] != "none"
     max_steps = capture.max_replayed_steps if replays else capture.max_launched_steps
-    with worker(study, settings, "capture", proof=True) as started:
+    with worker(study, settings, "capture", proof=True) as started, explained(started.log):
         started.ready()
         walked = started.ask(
             "stages.workers.walking:walk", requests=study.requests, max_steps=max_steps, plan_settings=settings.measure.plan
@@ -35,6 +41,18 @@ def measure(study: Study, settings: Settings, partial: Partial) -> PathProof:
         memory = started.ask("stages.workers.measuring_memory:measure_memory", device_memory_bytes=settings.device_memory_bytes)
         profile = started.ask("stages.workers.profiling:profile_shapes", num_calls=capture.profiled_calls)
     return proof_of(study, settings, walked, [ProfiledStep(**step) for step in profile], Memory(**memory))
+
+
+@contextmanager
+def explained(log: Path) -> Iterator[None]:
+    """Add to a worker's failure which function reached torch's recompile limit, and by which guard: the error does not say."""
+    try:
+        yield
+    except WorkerFailed as error:
+        reached = limit_reached(log.read_text(encoding="utf-8", errors="replace"))
+        if reached is None:
+            raise
+        raise WorkerFailed(f"{error.reason}; {reached}", error.log_tail) from error
 
 
 def proof_of(study: Study, settings: Settings, walked: dict[str, Any], profile: list[ProfiledStep], memory: Memory) -> PathProof:
@@ -50,6 +68,9 @@ def proof_of(study: Study, settings: Settings, walked: dict[str, Any], profile: 
         steps_in_trace=study.plan.num_steps,
         profile=profile,
         memory=memory,
+        shapes=[ShapeCoverage(**shape) for shape in walked.get("shapes", [])],
+        churn=churn_of(walked) if walked.get("windows") else None,
+        memory_samples=[MemorySample(**sample) for sample in walked.get("memory_samples", [])],
     )
 
 

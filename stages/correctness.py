@@ -1,7 +1,7 @@
 """correctness: does the mode give the answers that eager gives, on calls that really are replays?
 
-Teacher-forced logits against a higher-precision reference (the mode's error may be a fixed multiple of eager's own),
-greedy tokens, bit equality where the kernels are the same, and the model's tasks with known answers.
+Probes (`stages/workers/probes`), each for one way in which captured or compiled inference goes wrong: logits against a
+higher-precision reference, held outputs, padding, new weights, random numbers, tasks with known answers, and more.
 Reads config/<mode>.yaml, trace/plan.json. Writes correctness/<mode>.json.
 
     python -m stages.correctness --mode compile
@@ -10,12 +10,13 @@ Reads config/<mode>.yaml, trace/plan.json. Writes correctness/<mode>.json.
 from __future__ import annotations
 
 import argparse
+import sys
 
 from stages.core import paths
 from stages.core.composed import Settings
 from stages.core.errors import run_command
 from stages.core.partial import Partial
-from stages.core.records.correctness import Answers, Check, CorrectnessRecord
+from stages.core.records.correctness import Answers, Check, CorrectnessRecord, ProbeRun
 from stages.workers.measurement import Study, measure_mode, require_item, worker
 
 
@@ -24,15 +25,18 @@ def measure(study: Study, settings: Settings, partial: Partial) -> Answers:
     options = settings.measure.correctness
     with worker(study, settings, "correctness") as started:
         started.ready()
-        documents = started.ask(
+        found = started.ask(
             "stages.workers.checking:check",
             precision=settings.precision,
             baseline=settings.baseline,
             calls_per_shape=options.calls_per_shape,
             num_examples=options.num_examples,
         )
-    checks = [Check(**document) for document in documents]
-    return Answers(verdict=verdict(checks), checks=checks)
+    checks = [Check(**document) for document in found["checks"]]
+    probes = [ProbeRun(**document) for document in found["probes"]]
+    num_run = sum(probe.num_checks > 0 for probe in probes)
+    sys.stdout.write(f"{num_run} of {len(probes)} probes executed, {len(checks)} checks\n")
+    return Answers(verdict=verdict(checks), checks=checks, probes=probes, num_probes_run=num_run)
 
 
 def verdict(checks: list[Check]) -> str:

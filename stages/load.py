@@ -18,21 +18,28 @@ from stages.core import paths
 from stages.core.composed import Settings
 from stages.core.errors import UserError, run_command
 from stages.core.partial import Partial
-from stages.core.records.load import Load, LoadRecord, LoadRun, Percentiles, ServedRequest
-from stages.core.service_levels import ATTAINMENT, percentiles, rate_key
+from stages.core.records.load import Load, LoadRecord, LoadRun
+from stages.core.service_levels import ATTAINMENT, rate_key
+from stages.traces.arrivals import RECORDED, arriving
+from stages.workers.goodput_search import SEEDS, highest_met, search
 from stages.workers.measurement import Study, measure_mode, require_item, worker
+from stages.workers.process import Worker
+from stages.workers.served_runs import summary
 
 
 def measure(study: Study, settings: Settings, partial: Partial) -> Load:
-    """Every arrival rate, each in a fresh worker."""
+    """Every arrival rate, each in a fresh worker; then the search for the highest rate, where the measure asks for it."""
     runs = [partial.part(f"rate-{rate_key(rate)}", LoadRun, bind(_run, study, settings, rate)) for rate in settings.arrival_rates]
     met = [run for run in runs if run.slo_attainment >= ATTAINMENT]
-    return Load(
+    found = Load(
         slo=dict(vars(settings.slo)),
         runs=runs,
         max_goodput=max((run.request_goodput for run in met), default=None),
         max_goodput_is_lower_bound=bool(met) and max(met, key=_offered) is max(runs, key=_offered),
     )
+    if not settings.measure.load.search_s:
+        return found
+    return partial.part("searched", Load, bind(_searched, study, settings, found))
 
 
 def _offered(run: LoadRun) -> float:
@@ -40,65 +47,42 @@ def _offered(run: LoadRun) -> float:
 
 
 def _run(study: Study, settings: Settings, rate: Any) -> LoadRun:
-    recorded = study.plan.recorded_rate_per_s
-    factor = 1.0 if rate == "recorded" else float(rate) / recorded
-    load = settings.measure.load
-    window_s = min(load.duration_s, study.plan.span_s / factor)
-    if not any(request["arrival_s"] / factor <= window_s for request in study.requests):
-        raise UserError("measure.load.duration_s", "must let at least one request arrive", load.duration_s, "Raise it or the rate.")
+    rate_per_s = study.plan.recorded_rate_per_s * (1.0 if rate == "recorded" else float(rate) / study.plan.recorded_rate_per_s)
     with worker(study, settings, "load") as started:
         started.ready()
-        served = started.ask(
-            "stages.workers.serving:serve", requests=study.requests, rate_factor=factor, duration_s=window_s, grace_s=load.grace_s
-        )
-    return summary(served, rate_key(rate), recorded * factor, window_s, vars(settings.slo))
+        return _served(study, settings, started, rate_per_s, settings.seed, settings.measure.load.duration_s, rate_key(rate))
 
 
-def summary(served: dict[str, Any], rate: str, rate_per_s: float, window_s: float, slo: dict[str, float]) -> LoadRun:
-    """A run's numbers from its requests; a request without a second token has no TPOT to miss."""
-    requests = [ServedRequest(**request) for request in served["requests"]]
-    good = [request for request in requests if meets(request, slo)]
-    completed = [request for request in requests if request.completed]
-    return LoadRun(
-        rate=rate,
-        arrival_rate_per_s=rate_per_s,
-        window_s=window_s,
-        num_sent=len(requests),
-        num_completed=len(completed),
-        num_failed=len(requests) - len(completed),
-        request_goodput=len(good) / window_s,
-        slo_attainment=len(good) / len(requests),
-        ttft_ms=_percentiles(requests, "ttft_ms"),
-        tpot_ms=_percentiles([request for request in completed if request.output_tokens > 1], "tpot_ms"),
-        e2el_ms=_percentiles(completed, "e2el_ms"),
-        queue_ms=_percentiles(requests, "queue_ms"),
-        queueing_share=_queueing_share(completed),
-        dispatch_lateness_ms=percentiles(served["lateness_ms"]),
-        num_decode_steps=served["num_decode_steps"],
-        num_prefill_steps=served["num_prefill_steps"],
-        batch_histogram=served["batch_histogram"],
-        host_us_per_decode_step=served["host_us_per_decode_step"],
-        num_compiles_during=served["num_compiles_during"],
-        energy_j=served["energy_j"],
-        peak_bytes=served["peak_bytes"],
-        requests=requests,
-    )
+def _served(study: Study, settings: Settings, started: Worker, rate_per_s: float, seed: int, longest_s: float, key: str = "") -> LoadRun:
+    """One run at a rate. Recorded arrivals are compressed, others drawn at the recorded rate and compressed alike."""
+    load, recorded = settings.measure.load, study.plan.recorded_rate_per_s
+    factor = rate_per_s / recorded
+    window_s = min(longest_s, study.plan.span_s / factor) if load.process == RECORDED else longest_s
+    requests = arriving(study.requests, load.process, recorded, window_s * factor, seed, load.gamma_shape)
+    if not any(request["arrival_s"] / factor <= window_s for request in requests):
+        raise UserError("measure.load.duration_s", "must let at least one request arrive", longest_s, "Raise it or the rate.")
+    served = started.ask("stages.workers.serving:serve", requests=requests, rate_factor=factor, duration_s=window_s, grace_s=load.grace_s)
+    return summary(served, key or f"{rate_per_s:g}", rate_per_s, window_s, vars(settings.slo), load.process)
 
 
-def meets(request: ServedRequest, slo: dict[str, float]) -> bool:
-    """Completed, first token in time, and every later token in time on average."""
-    if not request.completed or request.ttft_ms is None:
-        return False
-    return request.ttft_ms <= slo["ttft_ms"] and (request.tpot_ms or 0.0) <= slo["tpot_ms"]
+def _searched(study: Study, settings: Settings, found: Load) -> Load:
+    """`max_goodput` by bisection, in one worker, from what the rates of params.yaml say already. Recorded arrivals have one seed."""
+    met = [run.arrival_rate_per_s for run in found.runs if run.slo_attainment >= ATTAINMENT]
+    missed = [run.arrival_rate_per_s for run in found.runs if run.slo_attainment < ATTAINMENT]
+    low = max((rate for rate in met if rate < min(missed, default=float("inf"))), default=None)
+    with worker(study, settings, "load") as started:
+        started.ready()
 
+        def run(rate_per_s: float, seed: int) -> tuple[float, float]:
+            one = _served(study, settings, started, rate_per_s, settings.seed + seed, settings.measure.load.search_s)
+            return one.request_goodput, one.slo_attainment
 
-def _percentiles(requests: list[ServedRequest], quantity: str) -> Percentiles:
-    return percentiles([value for value in (getattr(request, quantity) for request in requests) if value is not None])
-
-
-def _queueing_share(completed: list[ServedRequest]) -> float:
-    total = sum(request.e2el_ms or 0.0 for request in completed)
-    return sum(request.queue_ms or 0.0 for request in completed) / total if total else 0.0
+        seeds = SEEDS[:1] if settings.measure.load.process == RECORDED else SEEDS
+        probes = search(run, low, min(missed, default=None), _offered(found.runs[0]), seeds)
+    best = highest_met(probes)
+    goodput = max([found.max_goodput or 0.0, *([best[1]] if best else [])])
+    bounded = bool(missed) or any(not probe.met for probe in probes)
+    return found.model_copy(update={"max_goodput": goodput or None, "max_goodput_is_lower_bound": not bounded, "search": probes})
 
 
 def main() -> None:

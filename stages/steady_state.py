@@ -49,6 +49,7 @@ def measure(study: Study, name: str, cells: list[Cell], settings: dict[str, Sett
         settling=[one for found in sets for one in found.settling if one.cell not in failed],
         ceilings=next((one.ceilings for one in sets if one.ceilings), None),
         device=str(study.environment["device"]),
+        stopped=[one.stopped for one in sets],
     )
 
 
@@ -56,8 +57,7 @@ def _measure_set(study: Study, settings: dict[str, Settings], index: int) -> Set
     watch = Watch(str(study.environment["device"]))
     with ExitStack() as stack:
         workers = {cell: stack.enter_context(worker(study, one, f"steady-{cell}")) for cell, one in settings.items()}
-        ready, failed = _ready(workers)
-        return Rotation(study, settings, index, ready, failed, watch).run()
+        return Rotation(study, settings, index, _ready(workers), watch).run()
 
 
 def _ready(workers: dict[str, Worker]) -> tuple[dict[str, Worker], dict[str, str]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+from dataclasses import replace
 from functools import partial as bind
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from stages.core import paths
 from stages.core.composed import Settings
 from stages.core.errors import run_command
 from stages.core.partial import Partial
-from stages.core.records.startup import CacheUse, Phases, Start, Startup, WarmupRecord
+from stages.core.records.startup import CacheUse, MiddleWay, Phases, Start, Startup, WarmupRecord
 from stages.instruments.cache_proof import prove
 from stages.workers.measurement import Study, cache_folder, measure_mode, require_item, worker
 
@@ -40,9 +41,27 @@ def measure(study: Study, settings: Settings, partial: Partial) -> Startup:
     for index in range(counts.artifact_starts if compiles else 0):
         folder = home.with_name(f"{home.name}-artifact{index}")
         starts.append(partial.part(f"artifact-{index}", Start, bind(_start, study, settings, "artifact", folder, artifact, None)))
+    middle_way = partial.part("middle-way", MiddleWay, bind(_middle_way, study, settings, home)) if counts.middle_way and compiles else None
     for spare in home.parent.glob(f"{home.name}-*"):
         shutil.rmtree(spare, ignore_errors=True)
-    return Startup(starts=starts)
+    return Startup(starts=starts, middle_way=middle_way)
+
+
+def _middle_way(study: Study, settings: Settings, home: Path) -> MiddleWay:
+    """A worker that serves eager from the start and compiles meanwhile, from empty caches."""
+    folder = home.with_name(f"{home.name}-middle")
+    shutil.rmtree(folder, ignore_errors=True)
+    eager = replace(settings, mode=settings.baseline)
+    with worker(study, eager, "warmup-middle-way", cache=folder) as started:
+        served_s = started.ready()["first_request_s"]
+        found = started.ask(
+            "stages.workers.middle_way:switch",
+            mode=settings.mode,
+            precision=settings.precision,
+            num_threads=settings.launch.num_threads,
+            spawned_s=started.spawned_s,
+        )
+    return MiddleWay(**{**found, "first_served_s": served_s})
 
 
 def _start(study: Study, settings: Settings, cache: str, folder: Path, load_from: Path | None, save_to: Path | None) -> Start:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
-from stages.compare import markdown
+from stages.analysis.comparison import compare
+from stages.compare import write
+from stages.views.comparing import Comparison, as_html, as_junit, as_markdown
 from tests.tracking.study_folder import example, write_json
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[1]
@@ -31,7 +35,9 @@ def test_exit_status_says_whether_something_became_worse(tmp_path: Path) -> None
     found = run(tmp_path, "before", "latest")
     assert (found.returncode, found.stderr) == (1, "")
     assert "| worse | compile | num_graph_breaks | 0 | 3 |" in found.stdout
-    assert found.stdout.index("Paths") < found.stdout.index("Start-up") < found.stdout.index("Steady state") < found.stdout.index("Answers")
+    titles = ["**New fallbacks since A: none**", "## Paths", "## Answers", "## Start-up", "## Compile caches", "## Steady state", "## Load"]
+    places = [found.stdout.index(title) for title in titles]
+    assert places == sorted(places)
 
 
 def test_studies_of_different_work_and_unknown_names_end_with_two_and_no_traceback(tmp_path: Path) -> None:
@@ -47,8 +53,41 @@ def test_studies_of_different_work_and_unknown_names_end_with_two_and_no_traceba
     assert (unknown.returncode, unknown.stderr.count("\n")) == (2, 1)
 
 
-def test_names_cannot_break_the_table() -> None:
-    before = example(("eager",)) | {"name": "<script>|x"}
-    text = markdown(before, before | {"environment": {**before["environment"], "gpu": "a|b\nc"}}, [])
+def hostile() -> Comparison:
+    before = example(("eager", "compile")) | {"name": "<script>|x\x00"}
+    after = copy.deepcopy(before)
+    after["environment"]["gpu"] = "a|b\nc"
+    after["modes"]["compile"] |= {"status": "failed", "reason": "<img src=x>|\x1b[31m & ]]>"}
+    return Comparison(before, after, compare(before, after))
+
+
+def test_names_cannot_break_the_markdown() -> None:
+    text = as_markdown(hostile())
     assert "<script>" not in text
+    assert "<img" not in text
     assert r"a\|b c |" in text
+
+
+def test_html_asks_for_nothing_and_escapes_everything() -> None:
+    text = as_html(hostile())
+    assert "<script" not in text
+    assert "<img" not in text
+    assert "&lt;img src=x&gt;" in text
+    assert "New fallbacks since A: 1" in text
+    assert not re.findall(r"(?:src|href)=\"(?!data:|#)", text)
+    assert "\x1b" not in text
+
+
+def test_junit_is_well_formed_and_counts_what_is_worse() -> None:
+    root = ElementTree.fromstring(as_junit(hostile()))
+    failures = root.findall(".//failure")
+    assert root.get("failures") == str(len(failures)) == "1"
+    case = root.find("testsuite[@name='Fallbacks']/testcase")
+    assert case is not None
+    assert (case.get("classname"), case.get("name")) == ("compile", "status")
+    assert len(root.findall(".//testcase")) == int(root.get("tests") or 0)
+
+
+def test_all_three_files_are_written(tmp_path: Path) -> None:
+    write(hostile(), tmp_path / "new")
+    assert sorted(file.name for file in (tmp_path / "new").iterdir()) == ["comparison.html", "comparison.md", "junit.xml"]

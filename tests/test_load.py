@@ -45,7 +45,15 @@ class Answering:
         late = arguments["rate_factor"] > self.limit
         times = {"queue_ms": 1, "ttft_ms": 5000 if late else 5, "tpot_ms": 1, "e2el_ms": 9, "completed": True}
         counts = dict.fromkeys(("num_decode_steps", "num_prefill_steps", "num_compiles_during", "peak_bytes", "host_us_per_decode_step"), 1)
-        return {"requests": [{**one, **times} for one in sent], "lateness_ms": [0.1], "batch_histogram": {}, "energy_j": None, **counts}
+        return {
+            "requests": [{**one, **times} for one in sent],
+            "lateness_ms": [0.1],
+            "batch_histogram": {},
+            "energy_j": None,
+            "busy_s": 0.5,
+            "memory_samples": [],
+            **counts,
+        }
 
 
 def measured(template: SmallStudy, folder: Path, monkeypatch: pytest.MonkeyPatch, limit: float, *rates: Any) -> tuple[Any, Answering]:
@@ -97,3 +105,37 @@ def test_window_without_an_arrival_is_a_user_error(template: SmallStudy, tmp_pat
     monkeypatch.setattr(load.Study, "requests", [{"request_id": 0, "arrival_s": 50.0, "prompt_tokens": 1, "output_tokens": 1}])
     with pytest.raises(UserError, match=r"measure.load.duration_s: must let at least one request arrive; got 1.0"):
         measured(template, tmp_path, monkeypatch, 100, "recorded")
+
+
+def searched(template: SmallStudy, folder: Path, monkeypatch: pytest.MonkeyPatch, limit: float, process: str) -> tuple[Any, Answering]:
+    monkeypatch.setenv("OPMODE_BUILD", str(folder))
+    worker = Answering(limit)
+    monkeypatch.setattr(load, "worker", worker)
+    settings = template.study.settings("eager")
+    settings.measure.load.search_s, settings.measure.load.process = 5.0, process
+    settings.arrival_rates = [template.study.plan.recorded_rate_per_s]
+    return measure(template.study, settings, Partial("key")), worker
+
+
+@pytest.mark.parametrize(("process", "num_seeds"), [("recorded", 1), ("poisson", 2)])
+def test_search_finds_the_highest_rate_and_says_what_it_tried(
+    process: str, num_seeds: int, template: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = template.study.plan.recorded_rate_per_s
+    found, worker = searched(template, tmp_path, monkeypatch, 3.3, process)
+    best = max(probe.arrival_rate_per_s for probe in found.search if probe.met)
+    assert 3.3 / 1.05 <= best / recorded <= 3.3
+    assert not found.max_goodput_is_lower_bound
+    assert {probe.seed for probe in found.search if probe.met} == set(range(1, num_seeds + 1))
+    assert len(worker.asked) == 1 + len(found.search)
+
+
+def test_drawn_arrivals_are_the_same_for_every_mode_and_differ_by_seed(
+    template: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, first = searched(template, tmp_path / "a", monkeypatch, 3.3, "poisson")
+    _, second = searched(template, tmp_path / "b", monkeypatch, 3.3, "poisson")
+    assert [asked["requests"] for asked in first.asked] == [asked["requests"] for asked in second.asked]
+    one_rate = [asked["requests"] for asked in first.asked if asked["rate_factor"] == first.asked[1]["rate_factor"]]
+    assert len(one_rate) == 2
+    assert one_rate[0] != one_rate[1]

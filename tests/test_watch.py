@@ -60,6 +60,16 @@ def test_recompile_for_a_second_shape_is_seen_with_its_guard() -> None:
     assert "expected 2, actual 3" in ledger.reasons()["recompiles"][0]
 
 
+def test_recompile_limit_is_counted_with_the_function_that_reached_it() -> None:
+    with watch() as ledger:
+        double = compiled()
+        for size in range(2, 13):
+            double(ones(size))
+        with pytest.raises(ExpectationFailed, match=r"num_recompile_limits: expected 0, counted 1\n.*recompile_limit"):
+            ledger.expect(num_recompile_limits=0)
+    assert ledger.counts()["num_compiled_calls"] == 8
+
+
 def test_graph_break_is_counted_with_its_place() -> None:
     import torch
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from stages.analysis import eligibility
+from stages.analysis import conditions, eligibility, winners
 from stages.analysis import rotations as turns
 from stages.analysis.contrasts import Point, contrasts
 from stages.analysis.reading import StudyRecords
 from stages.core.records.answer import Contrasts, FactorialAnswer
 from stages.core.records.path import ProfiledStep
 from stages.core.records.steps import Rotations
+from stages.core.records.winner import Winner
 
 PLAN_WEIGHTED = "plan_weighted"
 LOAD_WEIGHTED = "load_weighted"
@@ -32,7 +33,15 @@ def factorial_answer(records: StudyRecords, name: str) -> FactorialAnswer:
         num_sets=rotations.num_sets,
         points=_points(records, rotations, objections),
         twins=turns.twins(rotations),
+        winners=_winners(rotations, objections),
+        conditions=conditions.sentences(rotations),
     )
+
+
+def _winners(rotations: Rotations, objections: Mapping[str, str]) -> dict[str, Winner]:
+    usable = [cell.cell for cell in rotations.cells if cell.cell not in objections]
+    found = {point: winners.winner(rotations, point, usable) for point in [*turns.shapes(rotations), turns.SEQUENCE]}
+    return {point: one for point, one in found.items() if one}
 
 
 def cell_objections(records: StudyRecords, rotations: Rotations) -> dict[str, str]:

@@ -105,6 +105,26 @@ def _kinks(service: Service) -> list[float]:
     return [ready_s, ready_s + filled_s]
 
 
+class Replaced(NamedTuple):
+    """A worker that is replaced again and again: share of its life lost to starting, further workers for each one.
+
+    `extra_workers` is None when a worker is never ready before it is replaced.
+    """
+
+    share_lost: float
+    extra_workers: float | None
+
+
+def replaced(ready_s: float, every_s: float) -> Replaced:
+    """The cost of starting for a fleet whose workers are replaced every `every_s` seconds, `ready_s` to ready.
+
+    With the share s lost, one worker's work needs 1 / (1 - s) workers. Raises AssertionError for a period of 0.
+    """
+    assert every_s > 0, "a worker lives some time"
+    share = min(1.0, max(0.0, ready_s) / every_s)
+    return Replaced(share, share / (1 - share) if share < 1 else None)
+
+
 def grid_s(lifetimes_s: Sequence[float], num_points: int = 48) -> list[float]:
     """Lifetimes to draw: 0, geometric steps from 1 s to the longest asked for, and those asked for, ascending."""
     longest = max(lifetimes_s)

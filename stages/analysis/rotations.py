@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stages.analysis import statistics
+from stages.analysis import conditions, statistics
 from stages.core.records.answer import Estimate, ShapeTimes, TwinPair
 from stages.core.records.steps import Block, Rotations
 
@@ -44,8 +44,9 @@ def is_twin(cell: str) -> bool:
 
 
 def counted(rotations: Rotations, shape: str) -> list[Block]:
-    """Blocks at one shape that count."""
-    return [block for block in rotations.blocks if block.shape == shape and not block.voided and block.wall_us]
+    """Blocks at one shape that count: not voided, nor left out for the conditions they ran under."""
+    blocks = [block for block in rotations.blocks if block.shape == shape and not block.voided and block.wall_us]
+    return conditions.kept(blocks, rotations.device)
 
 
 def num_voided(rotations: Rotations) -> int:

@@ -7,7 +7,7 @@ from statistics import median
 from stages.analysis import statistics
 from stages.analysis.lifetimes import Corners, Service, break_even
 from stages.core.records.answer import BreakEven
-from stages.core.records.load import Load, LoadRun
+from stages.core.records.load import Load, LoadRun, Probe
 from stages.core.records.startup import Startup
 from stages.core.service_levels import ATTAINMENT
 from stages.core.service_levels import rate_key as rate_key
@@ -76,7 +76,8 @@ def _saturated(load: Load) -> tuple[float, float, float] | None:
     if not load.runs:
         return None
     found = load.max_goodput or 0.0
-    missed = [run.arrival_rate_per_s for run in load.runs if run.slo_attainment < ATTAINMENT and run.arrival_rate_per_s > found]
+    tried: list[LoadRun | Probe] = [*load.runs, *load.search]
+    missed = [run.arrival_rate_per_s for run in tried if run.slo_attainment < ATTAINMENT and run.arrival_rate_per_s > found]
     return found, found, max(found, ATTAINMENT * min(missed, default=found))
 
 

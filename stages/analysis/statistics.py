@@ -24,14 +24,14 @@ ONE_SET_MARGIN = 0.05
 ECDF_POINTS = 200
 
 
-def estimate(values_by_set: Sequence[float]) -> Estimate:
+def estimate(values_by_set: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
     """Mean of set means with its Student-t interval, in the unit given; `low` and `high` are None with one set."""
     assert values_by_set, "an estimate needs at least one set"
     mean = float(np.mean(values_by_set))
     num_sets = len(values_by_set)
     if num_sets == 1:
         return Estimate(value=mean, low=None, high=None, num_sets=1)
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, num_sets - 1)) * float(np.std(values_by_set, ddof=1)) / math.sqrt(num_sets)
+    half = float(stats.t.ppf((1 + confidence) / 2, num_sets - 1)) * float(np.std(values_by_set, ddof=1)) / math.sqrt(num_sets)
     return Estimate(value=mean, low=mean - half, high=mean + half, num_sets=num_sets)
 
 

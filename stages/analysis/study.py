@@ -128,6 +128,9 @@ def _factorial(records: StudyRecords, answer: Answer, name: str) -> dict[str, An
         "together": record.data.together if record.data else None,
         "twins": {"different": sum(pair.different for pair in found.twins), "of": len(twins), "pairs": twins},
         "voided": _voided(records, name),
+        "winners": {point.removeprefix("decode/"): entry.model_dump() for point, entry in found.winners.items()},
+        "conditions": found.conditions,
+        "ceilings": record.data.ceilings.model_dump() if record.data and record.data.ceilings else None,
     }
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
-from stages.analysis import arguments, services, statistics
+from stages.analysis import arguments, coverage, memory_growth, services, statistics
+from stages.analysis.lifetimes import replaced
 from stages.analysis.reading import StudyRecords
 from stages.core.records.answer import Lifetime, ModeAnswer
 from stages.core.records.base import Record
@@ -28,8 +29,9 @@ def mode_section(records: StudyRecords, answer: ModeAnswer, mode: str) -> dict[s
         "reason": reason,
         "claim": _claim(records, capture, mode),
         "evidence": capture.evidence.model_dump() if capture else None,
-        "coverage": _coverage(capture) if capture else None,
+        "coverage": _coverage(records, capture, answer, mode) if capture else None,
         "startup": _startup(warmup) if warmup else {},
+        "middle_way": warmup.middle_way.model_dump() if warmup and warmup.middle_way else None,
         "memory": capture.memory.model_dump() if capture else None,
         "steady_state": _steady_state(answer),
         "load": _load(load) if load else {},
@@ -68,11 +70,20 @@ def _claim(records: StudyRecords, capture: PathProof | None, mode: str) -> dict[
     return {**stated, **(capture.claim if capture else {})}
 
 
-def _coverage(capture: PathProof) -> dict[str, Any]:
+def _coverage(records: StudyRecords, capture: PathProof, answer: ModeAnswer, mode: str) -> dict[str, Any]:
     runs = [[run.path, run.phase, run.padded_size, run.count] for run in capture.path_runs]
     cut = sum(run.count for run in capture.path_runs[LONGEST_STRIP:])
     strip = {"runs": runs[:LONGEST_STRIP], "num_steps_cut": cut}
-    return {"steps_walked": capture.steps_walked, "steps_in_trace": capture.steps_in_trace, "strip": strip}
+    step_us = {int(_batch(shape)): times.wall_us.median for shape, times in answer.steady_state.items() if shape.startswith("decode/")}
+    return {
+        "steps_walked": capture.steps_walked,
+        "steps_in_trace": capture.steps_in_trace,
+        "strip": strip,
+        **coverage.coverage(capture, records.plan),
+        "advice": coverage.advice(records.plan, step_us, records.warmup[mode].data),
+        "churn": capture.churn.model_dump() if capture.churn else None,
+        "memory_growth": memory_growth.memory_growth(capture.memory_samples),
+    }
 
 
 def _startup(startup: Startup) -> dict[str, Any]:
@@ -94,9 +105,17 @@ def _starts(found: list[Start]) -> dict[str, Any]:
         "phases": typical.phases.model_dump(),
         "calls_s": typical.calls_s,
         "cache_use": typical.cache_use.model_dump(),
+        "cache_state": typical.cache_state.model_dump() if typical.cache_state else None,
+        "pool_s": typical.pool_s,
         "proved": all(start.proved for start in found),
+        "verdict": _worst(found),
         "proof": next((start.proof for start in found if not start.proved), typical.proof),
     }
+
+
+def _worst(found: list[Start]) -> str | None:
+    """The verdict on the cache state over all starts; None in records that say only whether it was proved."""
+    return next((word for word in ("refuted", "not_proven", "confirmed") if any(start.verdict == word for start in found)), None)
 
 
 def _steady_state(answer: ModeAnswer) -> dict[str, Any]:
@@ -109,7 +128,7 @@ def _steady_state(answer: ModeAnswer) -> dict[str, Any]:
 
 def _load(load: Load) -> dict[str, Any]:
     runs = {run.rate: _run(run) for run in load.runs}
-    return runs | {"slo": load.slo, "max_goodput": load.max_goodput, "max_goodput_is_lower_bound": load.max_goodput_is_lower_bound}
+    return runs | load.model_dump(exclude={"runs"})
 
 
 def _run(run: LoadRun) -> dict[str, Any]:
@@ -145,9 +164,15 @@ def _lifetime(records: StudyRecords, lifetime: Lifetime) -> dict[str, Any]:
     first: Mapping[str, Any] = lifetime.break_even.get(rate, {})
     return lifetime.model_dump() | {
         "rate": rate,
+        "replaced": {f"{every_s:g}": _replaced(lifetime, every_s) for every_s in records.params.lifetimes_s},
         "break_even_s": {cache: entry.lifetime_s for cache, entry in first.items()},
         "break_even_answer": {cache: entry.answer for cache, entry in first.items()},
     }
+
+
+def _replaced(lifetime: Lifetime, every_s: float) -> dict[str, Any]:
+    """What starting costs a fleet whose workers are replaced at that interval, by cache state."""
+    return {cache: replaced(ready_s, every_s)._asdict() for cache, ready_s in lifetime.ready_s.items()}
 
 
 def _records(records: StudyRecords, mode: str) -> dict[str, Any]:

@@ -59,7 +59,8 @@ def candidates(records: StudyRecords, eligible: list[str], lifetime_s: float, ra
     found = []
     for mode, corners in delivered.items():
         load = records.load[mode].data
-        assert load and best, "a mode that delivers was under load"
+        assert load, "a mode that delivers was under load"
+        assert best, "one of them delivers most"
         run = services.run_at(load, rate)
         counts = [lifetimes.completions(lifetime_s, service) for service in services.compared(corners, best, rate)[0][:3]]
         unbounded = rate == services.SATURATION and load.max_goodput_is_lower_bound and lifetime_s > corners.point.ready_s

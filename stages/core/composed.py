@@ -13,7 +13,8 @@ from stages.core.errors import UserError
 from stages.core.settings import BASELINE, PRECISIONS, Slo
 from stages.core.typed_yaml import load_yaml, one_of, positive, typed
 
-MAY_BE_ZERO = ("warm_starts", "artifact_starts")
+MAY_BE_ZERO = ("warm_starts", "artifact_starts", "search_s", "target_width")
+ARRIVALS = ("recorded", "poisson", "gamma")
 
 
 @dataclass(kw_only=True)
@@ -27,11 +28,12 @@ class FactorialSettings:
 
 @dataclass(kw_only=True)
 class WarmupSettings:
-    """How many starts of each kind one mode makes."""
+    """How many starts of each kind one mode makes. `middle_way`: also one that serves eager while it compiles."""
 
     cold_starts: int
     warm_starts: int
     artifact_starts: int
+    middle_way: bool = False
 
 
 @dataclass(kw_only=True)
@@ -45,7 +47,10 @@ class CaptureSettings:
 
 @dataclass(kw_only=True)
 class SteadyStateSettings:
-    """Sets of fresh processes, rotations a set, synchronised calls a block, calls a burst, sampled sequence steps."""
+    """Sets of fresh processes, rotations a set at most, synchronised calls a block, calls a burst, sampled sequence steps.
+
+    `target_width`: a set stops early once every ratio's interval inside it is this narrow (0: it never does).
+    """
 
     num_sets: int
     num_rotations: int
@@ -53,14 +58,27 @@ class SteadyStateSettings:
     pipelined_calls: int
     sequence_steps: int
     twins: bool
+    target_width: float = 0.0
 
 
 @dataclass(kw_only=True)
 class LoadSettings:
-    """Seconds of arrivals sent, and seconds waited for what is still in flight."""
+    """Seconds of arrivals sent, and seconds waited for what is still in flight; how arrivals come about.
+
+    `process`: `recorded` (the trace's own), `poisson`, or `gamma` with `gamma_shape` (below 1: bursts). `search_s`: seconds
+    a run of the search for `max_goodput` by bisection, 0 for no search.
+    """
 
     duration_s: float
     grace_s: float
+    process: str = "recorded"
+    gamma_shape: float = 0.5
+    search_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raise UserError for an unknown process."""
+        if self.process not in ARRIVALS:
+            raise UserError("measure.load.process", f"must be one of {', '.join(ARRIVALS)}", self.process, "Fix it.")
 
 
 @dataclass(kw_only=True)
@@ -126,7 +144,7 @@ class Settings:
             for key, value in vars(getattr(self.measure, section)).items():
                 if key in MAY_BE_ZERO and value == 0:
                     continue
-                positive(f"measure.{section}.{key}", [] if isinstance(value, bool) else [value], "Fix conf/measure/ or the override.")
+                positive(f"measure.{section}.{key}", [] if isinstance(value, bool | str) else [value], "Fix conf/measure/ or the override.")
         one_of("precision", self.precision, PRECISIONS)
         for key, value in vars(self.launch).items():
             positive(f"launch.{key}", [value], "Fix conf/launch/ or the override.")

@@ -26,7 +26,7 @@ def recompile(message: str) -> str:
     place, guard = _RECOMPILE.search(message), _GUARD.search(message)
     if not place or not guard:
         return _cut(message)
-    text = f"{place['name']} at {_place(place)} recompiled: {guard['guard']}"
+    text = f"{place['name']} at {_place(place)} recompiled: {_guard(guard)}"
     return text + (" (a tensor made outside inference_mode, or inside it before)" if _INFERENCE_MODE in text else "")
 
 
@@ -42,10 +42,16 @@ def graph_break(message: str) -> str:
 
 def recompile_limit(message: str) -> str:
     """Which function reached the limit, by which guard, and what follows."""
-    limit, place, guard = _LIMIT.search(message), _LIMIT_PLACE.search(message), _LAST_REASON.search(message)
+    reached = limit_reached(message)
+    return f"{reached}; what is new runs eagerly" if reached else _cut(message)
+
+
+def limit_reached(text: str) -> str | None:
+    """The first function in a text (also a whole log) that reached its limit, and by which guard."""
+    limit, place, guard = _LIMIT.search(text), _LIMIT_PLACE.search(text), _LAST_REASON.search(text)
     if not limit or not place or not guard:
-        return _cut(message)
-    return f"{place['name']} at {_place(place)} reached {limit['limit']} {limit['number']} ({guard['guard']}); what is new runs eagerly"
+        return None
+    return f"{place['name']} at {_place(place)} reached {limit['limit']} {limit['number']}: {_guard(guard)}"
 
 
 def cudagraph_skip(message: str) -> str:
@@ -81,6 +87,11 @@ def kind_of(artifact: str, message: str) -> str | None:
 
 def _place(match: re.Match[str]) -> str:
     return f"{PurePath(match['file']).name}:{match['line']}"
+
+
+def _guard(match: re.Match[str]) -> str:
+    """The guard with the code that torch adds, without the folders of its file."""
+    return _cut(re.sub(r"(?:[^\s/]*/)+(\S+\.py:\d+)", r"\1", match["guard"]))
 
 
 def _cut(text: str) -> str:

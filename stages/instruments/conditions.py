@@ -39,14 +39,16 @@ class Watch:
     def read(self, cpu_share: float | None = None, queue_share: float | None = None) -> Conditions:
         """The condition now, with the clock events since the reading before; both shares as the worker gave them."""
         before, self._events_us = self._events_us, self._read_events()
-        used = self._used_bytes()
+        used, others_before = self._used_bytes(), self._others_at_start or 0
+        others = None if used is None else max(0, used - self._own_bytes)
         return Conditions(
             sm_clock_mhz=self._number("nvmlDeviceGetClockInfo", "NVML_CLOCK_SM"),
             max_sm_clock_mhz=self._number("nvmlDeviceGetMaxClockInfo", "NVML_CLOCK_SM"),
             power_w=_thousandth(self._number("nvmlDeviceGetPowerUsage")),
             temperature_c=self._number("nvmlDeviceGetTemperature", "NVML_TEMPERATURE_GPU"),
             event_us={name: value - before[name] for name, value in self._events_us.items() if name in before},
-            other_bytes=None if used is None else max(0, used - self._own_bytes),
+            other_bytes=others,
+            other_growth_bytes=None if others is None else others - others_before,
             load_average=round(os.getloadavg()[0], 2),
             cpu_share=cpu_share,
             queue_share=queue_share,

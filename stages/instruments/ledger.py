@@ -24,7 +24,14 @@ _COUNTS = {
     "num_recordings": "tree_record",
     "num_replays": "replay",
 }
-COUNT_NAMES = ("num_compilations", "num_recompiles", "num_graph_breaks", *list(_COUNTS)[1:], "num_cudagraph_skips")
+COUNT_NAMES = (
+    "num_compilations",
+    "num_recompiles",
+    "num_recompile_limits",
+    "num_graph_breaks",
+    *list(_COUNTS)[1:],
+    "num_cudagraph_skips",
+)
 
 
 class ExpectationFailed(AssertionError):
@@ -77,6 +84,7 @@ class Ledger:
         logged = {name: len(lines) for name, lines in self.log.lines.items()}
         return {name: gained[counter] for name, counter in _COUNTS.items()} | {
             "num_recompiles": logged["recompiles"],
+            "num_recompile_limits": logged["recompile_limits"],
             "num_graph_breaks": max(gained["graph_break"], logged["graph_breaks"]),  # each misses some
             "num_cudagraph_skips": max(gained["cudagraph_skip"], len(self.log.skips())),
         }
@@ -90,8 +98,8 @@ class Ledger:
         return (manual + gained["tree_replay"]) / total if total else None
 
     def reasons(self) -> dict[str, list[str]]:
-        """What torch said, in order: `recompiles`, `graph_breaks`, `cudagraph_skips` (at most 20 each, 500 characters)."""
-        lines = {"recompiles": self.log.lines["recompiles"], "graph_breaks": self.log.lines["graph_breaks"]}
+        """What torch said, in order: `recompiles`, `recompile_limits`, `graph_breaks`, `cudagraph_skips` (20 each, 500 characters)."""
+        lines = {name: self.log.lines[name] for name in ("recompiles", "recompile_limits", "graph_breaks")}
         return {name: found[:_MOST_REASONS] for name, found in (lines | {"cudagraph_skips": self.log.skips()}).items()}
 
     def summary(self) -> dict[str, Any]:

@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from stages.core.records.path import KernelTime, ProfiledStep
+from stages.instruments.compiled_regions import share_outside
 from stages.instruments.intervals import Interval, clipped, length, minus, union
 
 _DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
+_OPERATORS = ("cpu_op",)
+_COMPILING = ("dynamo_timed", "CUDAGraphNode.record")
 _NOT_WORK = ("TorchDynamo Cache Lookup", "Torch-Compiled Region", "Pregraph bytecode")  # guards and wrappers, not operators
 _ATTENTION = ("attention", "fmha", "flash", "sdpa", "mha")
 
@@ -62,8 +65,9 @@ def read_profile(calls: ProfiledCalls, shapes: Iterable[str], num_calls: int, de
 
 def _step(calls: ProfiledCalls, shape: str, windows: list[Interval], device: str) -> ProfiledStep:
     phase, _, size = shape.partition("/")
-    categories = _DEVICE if device == "cuda" else ("cpu_op",)
-    work = [event for window in windows for event in calls.within(window, categories)]
+    categories = _DEVICE if device == "cuda" else _OPERATORS
+    by_call = [calls.within(window, categories) for window in windows]
+    work = [event for found in by_call for event in found]
     launches = _launches(calls, windows)
     launched = Counter(launches.get(event["args"].get("correlation"), "unattributed") for event in work) if device == "cuda" else Counter()
     count = len(windows)
@@ -81,7 +85,15 @@ def _step(calls: ProfiledCalls, shape: str, windows: list[Interval], device: str
         unattributed_kernels_per_call=launched["unattributed"] / count,
         attention_kernels=sorted({event["name"][:120] for event in work if any(word in event["name"].lower() for word in _ATTENTION)}),
         top_kernels=_top(work, count),
+        graph_kernels_range=_graph_kernels(by_call, launches) if graph_launches else None,
+        share_outside_regions=share_outside(calls.events, work, windows, device),
     )
+
+
+def _graph_kernels(by_call: list[list[dict[str, Any]]], launches: dict[int, str]) -> tuple[int, int]:
+    """Fewest and most kernels of graph launches in a profiled call: replays of the same graphs have the same number."""
+    counts = [sum(launches.get(event["args"].get("correlation")) == "graph" for event in found) for found in by_call]
+    return min(counts), max(counts)
 
 
 def _launches(calls: ProfiledCalls, windows: list[Interval]) -> dict[int, str]:
@@ -96,11 +108,14 @@ def _launches(calls: ProfiledCalls, windows: list[Interval]) -> dict[int, str]:
 
 def _times(calls: ProfiledCalls, window: Interval, categories: tuple[str, ...]) -> dict[str, float]:
     """Wall, busy, and the idle time by what the host did then: compile > launch > wait > Python, each once."""
-    busy = clipped(union(_interval(event) for event in calls.within(window, categories)), window)
-    idle = minus([window], busy)
     host = calls.within(window, ("cuda_runtime", "cuda_driver", "cpu_op", "python_function", "user_annotation"))
+    compiling = [event for event in host if any(word in event["name"] for word in _COMPILING) or event["name"] == "dynamo"]
+    busy = clipped(union(_interval(event) for event in calls.within(window, categories)), window)
+    if categories == _OPERATORS:  # the compiler's own regions look like operators
+        busy = minus(busy, union(_interval(event) for event in compiling))
+    idle = minus([window], busy)
     kinds = {
-        "host_compile_us": [event for event in host if "dynamo_timed" in event["name"] or "CUDAGraphNode.record" in event["name"]],
+        "host_compile_us": compiling,
         "host_launch_us": [event for event in host if "Launch" in event["name"] or "Memcpy" in event["name"] or "Memset" in event["name"]],
         "host_wait_us": [event for event in host if "Synchronize" in event["name"]],
     }

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from stages.instruments.compiler_log import CompilerLog
+from stages.instruments.compiler_log import LIMIT_LOGGER, CompilerLog
 from stages.instruments.path_counters import PathCounters
 
 _PATCHED = (
@@ -55,9 +55,12 @@ def listened(log: CompilerLog) -> Iterator[None]:
         logger.addHandler(log)
         logger.setLevel(logging.DEBUG)
         logger.propagate = logger.propagate and _artifact_of(logger.name) in asked_for
+    limits = logging.getLogger(LIMIT_LOGGER)  # its warnings stay on stderr
+    limits.addHandler(log)
     try:
         yield
     finally:
+        limits.removeHandler(log)
         internal.log_state.artifact_names.intersection_update(asked_for)
         for logger, handlers, propagate, level in before:
             logger.handlers, logger.propagate = handlers, propagate

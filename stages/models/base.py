@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.core.errors import UserError
 from stages.core.protocols import Task
-from stages.models.dimensions import Dimensions
+from stages.models.dimensions import ATTENTIONS, LINEARS, Dimensions
 
 if TYPE_CHECKING:
     import torch
@@ -25,6 +25,9 @@ class DecoderModel(ABC):
     """A decoder with a static cache of `max_batch` slots, `context_tokens` long each.
 
     `capture_sizes`: batch sizes prepared for decode; `prompt_sizes`: padded prompt lengths prepared for prefill.
+    `attention` (of decode) and `linears` name operators, the same in every mode (`stages.models.attention`,
+    `stages.models.matrices`). `adapter_rank` above 0 gives every layer's matrices room for a LoRA adapter of that rank,
+    which `adapter_scale` multiplies (`stages.models.adapters`).
     """
 
     name: str
@@ -32,9 +35,20 @@ class DecoderModel(ABC):
     max_batch: int
     capture_sizes: list[int]
     prompt_sizes: list[int]
+    attention: str = field(default="sdpa", kw_only=True)
+    linears: str = field(default="torch", kw_only=True)
+    adapter_rank: int = field(default=0, kw_only=True)
+    adapter_scale: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Raises UserError for sizes that are not ascending from 1, or that do not fit the cache."""
+        """Raises UserError for sizes that are not ascending from 1 or do not fit the cache, or an unknown attention."""
+        for key, known in (("attention", ATTENTIONS), ("linears", LINEARS)):
+            if getattr(self, key) not in known:
+                raise UserError(f"model.{key}", f"must be one of {', '.join(known)}", getattr(self, key), "Take one of these.")
+        if self.adapter_rank < 0:
+            raise UserError("model.adapter_rank", "must be 0 (no adapters) or more", self.adapter_rank, "8 and 16 are usual.")
+        if self.adapter_rank and self.linears == "fused":
+            raise UserError("model.linears", "must be torch where adapter_rank is above 0", "fused", "Change one of the two.")
         for key in ("context_tokens", "max_batch"):
             if getattr(self, key) < 1:
                 raise UserError(f"model.{key}", "must be 1 or more", getattr(self, key), "Give a positive whole number.")
@@ -60,7 +74,9 @@ class DecoderModel(ABC):
         """The decoder in eval mode, weights without gradients. Raises UserError for an unknown precision."""
         from stages.models.decoder import LlamaDecoder
 
-        decoder = LlamaDecoder(self.dimensions(), self.context_tokens, device, _dtype(precision))
+        decoder = LlamaDecoder(
+            self.dimensions(), self.context_tokens, device, _dtype(precision), self.attention, self.adapter_rank, self.linears
+        )
         decoder.requires_grad_(False).eval()
         self.fill(decoder, device)
         return decoder
@@ -95,14 +111,15 @@ class DecoderModel(ABC):
     def step_bytes(self, batch: int, context_tokens: int, precision: str) -> int:
         """Least bytes that a decode step reads: all weights and the head once, `context_tokens` of KV a sequence."""
         size = self.dimensions()
-        elements = size.step_weights + size.norm_weights + size.kv_elements(batch * context_tokens)
+        weights = size.step_weights + size.norm_weights + size.adapter_weights(self.adapter_rank)
+        elements = weights + size.kv_elements(batch * context_tokens)
         return elements * _element_bytes(precision)
 
     def step_operations(self, batch: int, context_tokens: int) -> int:
         """Floating-point operations of a decode step (a multiply-add is two): matrices, and attention over the context."""
         size = self.dimensions()
         attention = 4 * size.num_layers * size.num_heads * size.head_size * context_tokens
-        return batch * (2 * size.step_weights + attention)
+        return batch * (2 * (size.step_weights + size.adapter_weights(self.adapter_rank)) + attention)
 
 
 def _check_ascending(key: str, sizes: list[int]) -> None:

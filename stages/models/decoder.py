@@ -11,69 +11,51 @@ g key/value heads, d head size, c context, v vocabulary. A layer's keys and valu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
+from stages.models.adapters import linear
+from stages.models.attention import Step, attend_prompt, attend_slots, decode_attention, turned_heads
 from stages.models.dimensions import Dimensions
-from stages.models.rotary import rotary_tables, rotate
+from stages.models.matrices import added, fuses, gated, normed
+from stages.models.rotary import rotary_tables
 
 NORM_EPSILON = 1e-5
-
-
-class Step(NamedTuple):
-    """What all layers of one call share: n rows' rotation, their places in the cache, what they may see."""
-
-    cos: Tensor
-    sin: Tensor
-    slots: Tensor
-    positions: Tensor
-    visible: Tensor | None
-    """[b, 1, 1, c] in decode; None in prefill, where a row sees the rows up to itself."""
 
 
 class Block(nn.Module):
     """One layer. Linears are fused where they read the same input: fewer kernels in every mode alike."""
 
-    def __init__(self, size: Dimensions, device: str, dtype: torch.dtype) -> None:
+    def __init__(self, size: Dimensions, adapter_rank: int, fused: bool, device: str, dtype: torch.dtype) -> None:
         """Weights are left uninitialised: the model fills them."""
         super().__init__()
-        self.num_kv_heads, self.head_size = size.num_kv_heads, size.head_size
-        self.num_turned = size.num_heads + size.num_kv_heads
+        self.num_kv_heads, self.head_size, self.fused = size.num_kv_heads, size.head_size, fused
         self.attention_norm = nn.RMSNorm(size.hidden_size, NORM_EPSILON, device=device, dtype=dtype)
-        self.qkv = _linear(size.hidden_size, (self.num_turned + size.num_kv_heads) * size.head_size, device, dtype)
-        self.output = _linear(size.hidden_size, size.hidden_size, device, dtype)
+        self.qkv = linear(size.hidden_size, (size.num_heads + 2 * size.num_kv_heads) * size.head_size, adapter_rank, device, dtype)
+        self.output = linear(size.hidden_size, size.hidden_size, adapter_rank, device, dtype)
         self.ffn_norm = nn.RMSNorm(size.hidden_size, NORM_EPSILON, device=device, dtype=dtype)
-        self.gate_up = _linear(size.hidden_size, 2 * size.ffn_size, device, dtype)
-        self.down = _linear(size.ffn_size, size.hidden_size, device, dtype)
+        self.gate_up = linear(size.hidden_size, 2 * size.ffn_size, adapter_rank, device, dtype)
+        self.down = linear(size.ffn_size, size.hidden_size, adapter_rank, device, dtype)
 
     def forward(self, x: Tensor, step: Step, keys: Tensor, values: Tensor) -> Tensor:
         """[n, hidden] -> [n, hidden]; writes the rows' keys and values at their slots and positions."""
-        query, key, value = self.project(x, step.cos, step.sin)
-        keys[step.slots, :, step.positions] = key
-        values[step.slots, :, step.positions] = value
-        if step.visible is None:
-            mixed = attend_prompt(query, key, value)
-        else:
-            mixed = attend_cache(query, keys[: len(x)], values[: len(x)], step.visible)
-        return self.combine(x, mixed)
+        return self.combine(x, step.attend(self.heads(x), step, keys, values))
+
+    def heads(self, x: Tensor) -> Tensor:
+        """[n, hidden] -> [n, h + 2g, d]: queries, keys, values, not yet turned."""
+        heads: Tensor = normed(x, self.attention_norm, self.qkv, self.fused).unflatten(-1, (-1, self.head_size))
+        return heads
 
     def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Query [n, g, h/g, d] (grouped by the key head that serves it), key and value [n, g, d]."""
-        heads = self.qkv(self.attention_norm(x)).unflatten(-1, (-1, self.head_size))
-        turned, value = heads.split((self.num_turned, self.num_kv_heads), dim=1)
-        query, key = rotate(turned, cos, sin).split((self.num_turned - self.num_kv_heads, self.num_kv_heads), dim=1)
-        return query.unflatten(1, (self.num_kv_heads, -1)), key, value
+        """Query [n, g, h/g, d], key and value [n, g, d], turned: what training attends with."""
+        return turned_heads(self.heads(x), cos, sin, self.num_kv_heads)
 
     def combine(self, x: Tensor, mixed: Tensor) -> Tensor:
         """Add the attention's result [n, hidden] and then the feed-forward part to the residual."""
-        x = x + self.output(mixed)
-        gate, up = self.gate_up(self.ffn_norm(x)).chunk(2, dim=-1)
-        result: Tensor = x + self.down(F.silu(gate) * up)
-        return result
+        x = added(mixed, self.output, x, self.fused)
+        return added(gated(x, self.ffn_norm, self.gate_up, self.fused), self.down, x, self.fused)
 
 
 class LlamaDecoder(nn.Module):
@@ -83,14 +65,24 @@ class LlamaDecoder(nn.Module):
     sin: Tensor
     steps: Tensor
 
-    def __init__(self, size: Dimensions, context_tokens: int, device: str, dtype: torch.dtype) -> None:
+    def __init__(
+        self,
+        size: Dimensions,
+        context_tokens: int,
+        device: str,
+        dtype: torch.dtype,
+        attention: str = "sdpa",
+        adapter_rank: int = 0,
+        linears: str = "torch",
+    ) -> None:
         """Weights are left uninitialised: the model fills them. `context_tokens` is the length of a slot."""
         super().__init__()
         self.context_tokens = context_tokens
+        self.attend, self.fused = decode_attention(attention, device, dtype), fuses(linears, device, dtype)
         self.embedding = skip_init(nn.Embedding, size.vocab_size, size.hidden_size, device=device, dtype=dtype)
-        self.blocks = nn.ModuleList(Block(size, device, dtype) for _ in range(size.num_layers))
+        self.blocks = nn.ModuleList(Block(size, adapter_rank, self.fused, device, dtype) for _ in range(size.num_layers))
         self.norm = nn.RMSNorm(size.hidden_size, NORM_EPSILON, device=device, dtype=dtype)
-        self.head = None if size.tied else _linear(size.hidden_size, size.vocab_size, device, dtype)
+        self.head = None if size.tied else linear(size.hidden_size, size.vocab_size, 0, device, dtype)
         cos, sin = rotary_tables(size, context_tokens, device)
         self.register_buffer("cos", cos.to(dtype), persistent=False)
         self.register_buffer("sin", sin.to(dtype), persistent=False)
@@ -103,8 +95,8 @@ class LlamaDecoder(nn.Module):
         A row reads its own slot up to its own position alone, so padding rows may hold any token and position.
         """
         slots = torch.arange(len(tokens), device=tokens.device)
-        visible = (self.steps <= positions[:, None])[:, None, None]
-        x = self.run_blocks(tokens, Step(*self.rotation(positions), slots, positions, visible), keys, values)
+        visible = (self.steps <= positions[:, None])[:, None, None] if self.attend is attend_slots else None
+        x = self.run_blocks(tokens, Step(*self.rotation(positions), slots, positions, visible, self.attend), keys, values)
         logits, following = self.predict(x)
         tokens.copy_(following)
         positions.add_(1).clamp_(max=self.context_tokens - 1)
@@ -126,7 +118,7 @@ class LlamaDecoder(nn.Module):
         length are computed and cached, but no real row sees them: decode overwrites each before it reads it.
         """
         places = self.steps[: prompt.shape[1]]
-        step = Step(*self.rotation(places), slot.expand(len(places)), places, visible=None)
+        step = Step(*self.rotation(places), slot.expand(len(places)), places, None, attend_prompt)
         x = self.run_blocks(prompt[0], step, keys, values)
         logits, following = self.predict(x.index_select(0, length - 1))
         tokens.index_copy_(0, slot, following)
@@ -146,27 +138,5 @@ class LlamaDecoder(nn.Module):
 
     def predict(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Logits [n, v] of [n, hidden], and the greedy choice [n]."""
-        weight = self.embedding.weight if self.head is None else self.head.weight
-        logits = F.linear(self.norm(x), weight)
+        logits = normed(x, self.norm, self.embedding if self.head is None else self.head, self.fused)
         return logits, logits.argmax(dim=-1)
-
-
-def attend_cache(query: Tensor, keys: Tensor, values: Tensor, visible: Tensor) -> Tensor:
-    """Rows [b, g, h/g, d] over their slots [b, g, c, d]: [b, hidden].
-
-    The queries of one key head stand where a sequence would: no copy of keys and values for each of them.
-    """
-    return F.scaled_dot_product_attention(query, keys, values, attn_mask=visible).flatten(1)
-
-
-def attend_prompt(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Causal attention of one prompt with itself: query [p, g, h/g, d], key and value [p, g, d] -> [p, hidden]."""
-    query = query.permute(1, 2, 0, 3)
-    keys = key.transpose(0, 1)[:, None].expand_as(query)  # stride 0, no copy
-    values = value.transpose(0, 1)[:, None].expand_as(query)
-    return F.scaled_dot_product_attention(query, keys, values, is_causal=True).permute(2, 0, 1, 3).flatten(1)
-
-
-def _linear(inputs: int, outputs: int, device: str, dtype: torch.dtype) -> nn.Linear:
-    linear: nn.Linear = skip_init(nn.Linear, inputs, outputs, bias=False, device=device, dtype=dtype)
-    return linear

@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 from stages.core.errors import UserError
 
+ATTENTIONS = ("sdpa", "split_kv")
+"""Decode attention: torch's over the whole slot under a mask; our kernels over what the slot holds."""
+LINEARS = ("torch", "fused")
+"""Matrix products of the decoder: torch's operators; for up to 16 rows our kernel with norm, gate and residual inside."""
+
 
 @dataclass  # not frozen: OmegaConf makes such nodes read-only
 class RopeScaling:
@@ -71,6 +76,12 @@ class Dimensions:
     def norm_weights(self) -> int:
         """Elements of all norms: two a layer, one before the head."""
         return (2 * self.num_layers + 1) * self.hidden_size
+
+    def adapter_weights(self, rank: int) -> int:
+        """Elements of a LoRA adapter of that rank on all layers' fused matrices: qkv, output, gate and up, down."""
+        qkv = self.head_size * (self.num_heads + 2 * self.num_kv_heads)
+        ends = (self.hidden_size + qkv) + 2 * self.hidden_size + (self.hidden_size + 2 * self.ffn_size) + (self.ffn_size + self.hidden_size)
+        return self.num_layers * rank * ends
 
     def kv_elements(self, tokens: int) -> int:
         """Elements of keys and values over all layers for that many cached tokens."""

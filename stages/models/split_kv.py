@@ -1,3 +1,4 @@
+# mypy: disable-error-code="import-not-found, untyped-decorator, no-untyped-def, no-untyped-call, no-any-return"
 """Decode attention in two Triton kernels: rotary positions, the write into the cache, and attention over what it holds.
 
 Split-KV ("Flash-Decoding", Dao et al., 2023; online softmax: Milakov and Gimelshein, arXiv 1805.02867). A slot is cut
@@ -65,7 +66,7 @@ def power_of_two(least: int) -> int:
 
 
 @triton.jit
-def turned(heads, first, lane, size: tl.constexpr, cos, sin, inside):  # type: ignore[no-untyped-def]
+def turned(heads, first, lane, size: tl.constexpr, cos, sin, inside):
     """Heads that begin at offsets `first`, their pairs (i, i + d/2) turned by the position's angle; fp32."""
     partner = (lane + size // 2) % size
     sign = tl.where(lane < size // 2, -1.0, 1.0)
@@ -75,7 +76,7 @@ def turned(heads, first, lane, size: tl.constexpr, cos, sin, inside):  # type: i
 
 
 @triton.jit
-def decode_attention_split(  # type: ignore[no-untyped-def]
+def decode_attention_split(
     heads,
     cos,
     sin,
@@ -148,7 +149,7 @@ def decode_attention_split(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def decode_attention_combine(  # type: ignore[no-untyped-def]
+def decode_attention_combine(
     positions,
     partial,
     logsum,
@@ -169,5 +170,5 @@ def decode_attention_combine(  # type: ignore[no-untyped-def]
     weights = tl.exp2(sums - tl.max(sums, axis=0))
     there = (split < used)[:, None] & (lane < SIZE)[None, :]
     parts = tl.load(partial + result[:, None] * SIZE + lane[None, :], mask=there, other=0.0)
-    combined = tl.sum(parts * weights[:, None], axis=0) / tl.sum(weights, axis=0)
+    combined = (tl.sum(parts * weights[:, None], axis=0) / tl.sum(weights, axis=0)).to(mixed.dtype.element_ty)
     tl.store(mixed + (row * NUM_QUERIES + head) * SIZE + lane, combined, mask=lane < SIZE)

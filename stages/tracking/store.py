@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from stages.core import paths
 from stages.core.errors import UserError
+from stages.tracking import ranking_view
 from stages.tracking.content import RunContent, files_digest
 from stages.tracking.locking import publishing_lock
 
@@ -130,13 +131,17 @@ def _experiment(client: MlflowClient, database: Path | None) -> str:
     found: Any = client.get_experiment_by_name(EXPERIMENT)
     if found is None:
         location = (database.parent / "mlartifacts").as_uri() if database else None
-        return str(client.create_experiment(EXPERIMENT, artifact_location=location))
+        created = str(client.create_experiment(EXPERIMENT, artifact_location=location))
+        client.set_experiment_tag(created, ranking_view.TAG, ranking_view.state())
+        return created
     if found.lifecycle_stage != "active":
         remedy = f"Run `mlflow experiments restore --experiment-id {found.experiment_id}`, or remove it with `mlflow gc`."
         raise UserError(f"MLflow experiment {EXPERIMENT}", "must not be deleted", found.lifecycle_stage, remedy)
     if database == paths.root() / "mlflow.db" and found.artifact_location != (database.parent / "mlartifacts").as_uri():
         remedy = "Delete mlflow.db and publish again: every run is made from the files in reports/."
         raise UserError(str(database), "must not be moved away from its artifacts", found.artifact_location, remedy)
+    if found.tags.get(ranking_view.TAG) != ranking_view.state():
+        client.set_experiment_tag(found.experiment_id, ranking_view.TAG, ranking_view.state())
     return str(found.experiment_id)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from stages.views.document import Study, dig, mode_names, part
 from stages.views.headline import chosen
-from stages.views.tables.proof import twins
+from stages.views.tables.proof import called, twins
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,12 @@ def _tone(complete: bool, name: str, good: list[str]) -> str:
 
 def _quiet_badge(study: Study) -> Badge:
     pairs = twins(study)
-    different = sum(bool(dig(pair, "different")) for pair in pairs)
+    found = [called(pair) for pair in pairs]
+    different, close = found.count("different"), found.count("within 5 %")
     if not pairs:
         return Badge("Machine: no A/A pairs", "machine", "none")
-    return Badge(f"Machine quiet: A/A {different} of {len(pairs)} called different", "machine", "warn" if different else "good")
+    vouching = [word for word, pair in zip(found, pairs, strict=True) if dig(pair, "mode") == chosen(study)] or found
+    quiet = not different and vouching.count("within 5 %") == len(vouching)
+    name = "Machine quiet" if quiet else "Machine"
+    text = f"{name}: A/A {different} of {len(pairs)} called different, {close} within 5 %"
+    return Badge(text, "machine", "good" if quiet else "warn")

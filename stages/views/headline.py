@@ -20,15 +20,17 @@ from stages.views.document import (
     why_not,
 )
 from stages.views.figures.waterfall import describe
+from stages.views.kernels import family
 from stages.views.tables.service import sequences_lost
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A name and its value on the context line."""
+    """A name and its value on the context line; `full` is what the value shortens, or empty."""
 
     name: str
     value: str
+    full: str = ""
 
 
 def sentence(study: Study) -> str:
@@ -39,19 +41,21 @@ def sentence(study: Study) -> str:
 def context(study: Study) -> list[Fact]:
     """What the verdict holds for: model, release, device, precision, attention, shapes, arrivals, limits."""
     model, machine, trace = part(study, "model"), part(study, "environment"), part(study, "trace")
+    kernels = model.get("attention_kernels") or []
     found = {
         "model": _with(model.get("name"), _parameters(model.get("parameters"))),
         "torch": machine.get("torch"),
         "driver": machine.get("driver"),
         "device": machine.get("gpu") or machine.get("cpu") or machine.get("device"),
         "precision": model.get("precision"),
-        "attention": _joined(model.get("attention_kernels")),
+        "attention": _joined(dict.fromkeys(family(str(name)) for name in kernels)),
         "shapes": _shapes(study),
         "trace": trace.get("name"),
         "arrivals": _joined(words.rate(rate) for rate in arrival_rates(study)),
         "SLO": _limits(study),
     }
-    return [Fact(name, words.clean(value)) for name, value in found.items() if value]
+    full = {"attention": words.clean(_joined(kernels))}
+    return [Fact(name, words.clean(value), full.get(name, "")) for name, value in found.items() if value]
 
 
 def why(study: Study) -> str:
@@ -85,7 +89,7 @@ def price(study: Study) -> str:
     parts = [
         f"ready after {', '.join(starts)}" if starts else "",
         f"{words.size(pools)} of graphs" if pools is not None else "",
-        _lost(lost),
+        _lost(lost, words.number(dig(study, "modes", baseline(study), "memory", "max_sequences"))),
         f"p99 TPOT {words.plain(p99, 'ms')} with compiles and captures left in" if p99 is not None else "",
     ]
     return words.clean(f"{name}: {'; '.join(text for text in parts if text)}.") if any(parts) else ""
@@ -108,13 +112,14 @@ def chosen(study: Study) -> str:
 
 def _savings(study: Study, batch: str) -> str:
     """In ms a step, from the first factorial that knows this point."""
-    names = {"kernels_given_replay": "kernels", "replay_given_compiled": "launch and Python (replay)", "interaction": "interaction"}
+    names = {"interaction": "by either alone", "kernels_given_replay": "only by kernels", "replay_given_compiled": "only by replay"}
     for _, answer in sorted(part(study, "attribution").items()):
         found = points(answer).get(batch)
         saved = {text: value for key, text in names.items() if (value := words.number(dig(found, key, "value"))) is not None}
         if saved:
             listed = ", ".join(f"{text} {_ms(value)}" for text, value in saved.items())
-            return f"Saved a step ({describe(batch)}): {listed}, together {_ms(words.number(dig(found, 'total', 'value')))}."
+            together = _ms(words.number(dig(found, "total", "value")))
+            return f"Compiling and replaying together save {together} of that step ({describe(batch)}): {listed}."
     return ""
 
 
@@ -122,10 +127,10 @@ def _ms(value_us: float | None) -> str:
     return words.ABSENT if value_us is None else words.plain(value_us / 1e3, "ms")
 
 
-def _lost(lost: float | None) -> str:
+def _lost(lost: float | None, of: float | None) -> str:
     if lost is None:
         return ""
-    return f"{words.count(lost)} fewer concurrent sequences" if lost > 0 else "no concurrent sequence lost"
+    return f"{words.count(lost)} fewer concurrent sequences (of {words.count(of)})" if lost > 0 else "no concurrent sequence lost"
 
 
 def _with(name: Any, more: str) -> str:

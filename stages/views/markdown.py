@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from stages.views import headline, words
 from stages.views.badges import badges
+from stages.views.certainty import certainty, switch
 from stages.views.document import Study, dig
 from stages.views.drawing import Drawn
 from stages.views.sections import reproduction, sections
@@ -31,6 +32,8 @@ def render(study: Study, drawn: Mapping[str, Drawn]) -> str:
         badges=badges(study),
         why=headline.why(study),
         price=headline.price(study),
+        certainty=certainty(study),
+        switch=switch(study),
         configuration=words.clean_lines(dig(study, "verdict", "configuration") or ""),
         first=drawn.get("lifetime"),
         sections=sections(study, drawn),

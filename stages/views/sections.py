@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from stages.views import words
 from stages.views.document import Study, dig, part
 from stages.views.drawing import Drawn
-from stages.views.tables import machine, modes, proof, service, steps
+from stages.views.tables import broken, gains, machine, modes, proof, service, starts, steps
 from stages.views.tables.table import Table
 
 
@@ -74,14 +75,21 @@ def reproduction(study: Study) -> list[str]:
 def _tables(study: Study) -> dict[str, list[Table]]:
     return {
         "choices": [modes.recommended(study), modes.break_even(study)],
-        "rejected": [modes.not_ranked(study), modes.broken_records(study)],
+        "rejected": [modes.not_ranked(study), broken.broken_records(study)],
         "modes": [modes.summary(study)],
         "paths": [proof.paths(study)],
-        "attribution": [steps.attribution(study), steps.sequence(study), steps.bottlenecks(study), steps.floors(study)],
-        "startup": [service.startup(study)],
+        "attribution": [
+            gains.ceilings(study),
+            steps.attribution(study),
+            gains.reconciled(study),
+            steps.sequence(study),
+            steps.bottlenecks(study),
+            steps.floors(study),
+        ],
+        "startup": [service.startup(study), starts.replaced(study), starts.middle_way(study)],
         "latency": [steps.step_times(study), service.load(study)],
         "memory": [service.memory(study)],
-        "correctness": [proof.correctness(study)],
+        "correctness": [proof.probes(study), proof.correctness(study)],
         "machine": [proof.quiet(study), machine.model(study), machine.trace(study), machine.environment(study), machine.support(study)],
     }
 
@@ -90,12 +98,20 @@ def _points(study: Study) -> dict[str, list[str]]:
     verdict, factorials = study["verdict"], sorted(part(study, "attribution").items())
     return {
         "choices": [words.clean(reason) for reason in verdict.get("reasons") or []],
-        "attribution": [
-            f"{name}, cell {cell}: {reason}"
-            for name, found in factorials
-            for cell, reason in sorted(part(found, "cell_reasons").items())
-            if reason
-        ],
+        "attribution": [*gains.products(study), *_missing_cells(factorials)],
         "machine": [f"{name}, not counted: {words.clean(text)}" for name, found in factorials for text in dig(found, "voided") or []],
         "flip": [words.clean(text) for text in [*(verdict.get("would_flip") or []), *(verdict.get("caveats") or [])]],
     }
+
+
+def _missing_cells(factorials: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """Cells without a result, those with one reason together."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, answer in factorials:
+        for cell, reason in sorted(part(answer, "cell_reasons").items()):
+            if reason:
+                found.setdefault((name, str(reason)), []).append(cell)
+    return [
+        words.clean(f"{name}, {'cell' if len(cells) == 1 else 'cells'} {', '.join(cells)}: {reason}")
+        for (name, reason), cells in found.items()
+    ]

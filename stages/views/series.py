@@ -1,11 +1,12 @@
-"""Rows for `dvc plots`: step times over batch sizes, completions over lifetimes; the template tells modes apart by colour."""
+"""Rows for `dvc plots`: step times over batch sizes, completions over lifetimes; the templates in .dvc/plots tell modes apart by colour."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from stages.views import words
-from stages.views.document import Study, decode_batches, dig, headline_choice, part, shown_modes
+from stages.views.document import Study, decode_batches, dig, part, shown_modes
+from stages.views.figures.lifetime import drawn_rate, last_seen_s, until
 
 Rows = list[dict[str, Any]]
 
@@ -22,12 +23,16 @@ def steady_state(study: Study) -> Rows:
 
 
 def completions(study: Study) -> Rows:
-    """One row a mode, cache state and lifetime at the verdict's arrival rate; start-up is included."""
-    choice = headline_choice(study)
+    """One row a mode, cache state and lifetime at the rate of the figure and as far as it goes; start-up is included."""
+    rate, names = drawn_rate(study), shown_modes(study)
+    if rate is None:
+        return []
+    last_s = last_seen_s(study, names, rate)
     rows = []
-    for name in shown_modes(study) if choice else []:
-        for state, points in sorted(part(study, "modes", name, "lifetime", "completions", choice[1] if choice else "").items()):
-            rows += [{"mode": f"{name}, {state}", "lifetime_s": point[0], "completions": point[1]} for point in points]
+    for name in names:
+        for state, points in sorted(part(study, "modes", name, "lifetime", "completions", rate).items()):
+            seen = until(points, last_s)
+            rows += [{"mode": name, "caches": state, "lifetime_s": point[0], "completions": point[1]} for point in seen]
     return rows
 
 

@@ -56,7 +56,8 @@ class Worker:
         os.close(child_writes)
         os.set_blocking(self._write, False)  # a write to a worker that does not read must not wait for ever
         self._buffer = b""
-        self._send({**order, "spawned_s": time.monotonic()})
+        self.spawned_s = time.monotonic()
+        self._send({**order, "spawned_s": self.spawned_s})
 
     def __enter__(self) -> Worker:
         return self

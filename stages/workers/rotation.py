@@ -9,12 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial as bind
 from typing import Any
 
+from pydantic import Field
+
 from stages.core.composed import Settings
 from stages.core.records.base import Document
 from stages.core.records.steps import Block, Ceilings, SequenceRun, Settling
 from stages.instruments.conditions import Watch
 from stages.workers.measurement import Study
 from stages.workers.process import Worker, WorkerFailed
+from stages.workers.stopping import enough
 
 FILL_SHARE = 2  # decode starts with slots filled to context / 2
 
@@ -25,19 +28,25 @@ class Set(Document):
     blocks: list[Block]
     sequences: list[SequenceRun]
     failed: dict[str, str]
-    settling: list[Settling] = []
+    settling: list[Settling] = Field(default_factory=list)
     ceilings: Ceilings | None = None
+    stopped: str = ""
 
 
 class Rotation:
-    """One set: `workers` by cell, those that did not become ready in `failed`. `watch` was made before they were spawned."""
+    """One set: workers by cell, and why others did not become ready. `watch` was made before they were spawned."""
 
     def __init__(
-        self, study: Study, settings: Mapping[str, Settings], set_index: int, workers: Mapping[str, Worker], failed: dict[str, str], watch: Watch
+        self,
+        study: Study,
+        settings: Mapping[str, Settings],
+        set_index: int,
+        ready: tuple[dict[str, Worker], dict[str, str]],
+        watch: Watch,
     ) -> None:
         """Nothing runs yet."""
-        self.study, self.settings, self.set_index = study, settings, set_index
-        self.workers, self.failed, self.watch = workers, failed, watch
+        self.study, self.settings, self.set_index, self.watch = study, settings, set_index, watch
+        self.workers, self.failed = ready
         self.context_tokens = study.plan.context_tokens // FILL_SHARE
         self.blocks: list[Block] = []
         self.sequences: list[SequenceRun] = []
@@ -53,9 +62,14 @@ class Rotation:
         self.watch.own()
         self.watch.read()  # events of the warm-up belong to no block
         options = next(iter(self.settings.values())).measure.steady_state
+        stopped = f"cap: {options.num_rotations} rotations"
         for rotation_index in range(options.num_rotations):
             self._rotate(rotation_index)
-        return Set(blocks=self.blocks, sequences=self.sequences, failed=self.failed, settling=self.settling, ceilings=self.ceilings)
+            if reason := enough(self.blocks, rotation_index + 1, options.target_width):
+                stopped = reason
+                break
+        measured = {"blocks": self.blocks, "sequences": self.sequences, "settling": self.settling}
+        return Set(**measured, failed=self.failed, ceilings=self.ceilings, stopped=stopped)
 
     def _rotate(self, rotation_index: int) -> None:
         order = balanced_order(list(self.workers), rotation_index)

@@ -56,9 +56,18 @@ class Service:
         prompt = self.prompts[int(size)]
         return lambda: self._prefill(prompt, self.length, self.slot, self.tokens, self.positions, self.keys, self.values)
 
+    def step_on(self, tokens: torch.Tensor, positions: torch.Tensor) -> Outputs:
+        """A decode step on the caller's tokens and positions [b]: transformed, not held by a capture."""
+        self.mode.before_step()
+        return self._decode(tokens, positions, self.keys, self.values)  # type: ignore[no-any-return]
+
     def hold(self, shape: str) -> None:
         """Let the mode capture a warmed-up shape, if it captures."""
         self.steps[shape] = self.mode.held(self.call(shape), self.pool)
+
+    def adopt_functions(self, other: Service) -> None:
+        """Take over the two transformed functions of another service; steps that exist already keep theirs."""
+        self._decode, self._prefill = other._decode, other._prefill
 
     def run(self, shape: str) -> Outputs:
         """One step: logits and next tokens. With Trees they are valid until the next step."""

@@ -14,11 +14,12 @@ from typing import Any
 import torch
 
 from stages.core.records.plan import Request
-from stages.instruments import hardware, memory
+from stages.instruments import hardware, memory, memory_in_use
 from stages.traces.scheduling import compaction_moves
 from stages.workers.service import Service, random_prompts
 
 IDLE_SLEEP_S = 0.0005
+MEMORY_SAMPLES = 60  # along the time in which arrivals are sent
 
 
 @dataclass
@@ -79,6 +80,9 @@ class Loop:
     num_prefill_steps: int = 0
     host_s: float = 0.0
     num_compiles: int = 0
+    busy_s: float = 0.0
+    sample_every_s: float = 1.0
+    memory_samples: list[tuple[float, int]] = field(default_factory=list)
 
     def now_s(self) -> float:
         """Seconds since the run began."""
@@ -90,6 +94,7 @@ class Loop:
         while self.waiting and self.waiting[0].arrival_s <= now_s:
             self.waiting[0].noticed_s = now_s
             self.queue.append(self.waiting.popleft())
+        self._sample_memory(now_s)
         compiled_s = self.service.instruments["phases"].total_s()
         if self.queue and len(self.active) < self.service.model.max_batch:
             self._prefill(self.queue.popleft())
@@ -97,8 +102,14 @@ class Loop:
             self._decode()
         elif self.waiting:
             time.sleep(min(IDLE_SLEEP_S, max(0.0, self.waiting[0].arrival_s - now_s)))
+            return
+        self.busy_s += self.now_s() - now_s
         if self.service.instruments["phases"].total_s() > compiled_s:
             self._mark_compile()
+
+    def _sample_memory(self, now_s: float) -> None:
+        if not self.memory_samples or now_s - self.memory_samples[-1][0] >= self.sample_every_s:
+            self.memory_samples.append((now_s, memory_in_use.present_bytes()))
 
     def _prefill(self, sequence: Sequence) -> None:
         sequence.begun_s = self.now_s()
@@ -145,7 +156,7 @@ def serve(service: Service, requests: list[dict[str, Any]], rate_factor: float, 
     sequences = [Sequence(request, request.arrival_s / rate_factor, prompt) for request, prompt in zip(sent, prompts, strict=True)]
     service.synchronize()
     energy_j = hardware.energy_j() if service.device == "cuda" else None
-    loop = Loop(service, time.perf_counter(), deque(sequences))
+    loop = Loop(service, time.perf_counter(), deque(sequences), sample_every_s=duration_s / MEMORY_SAMPLES)
     while (loop.waiting or loop.queue or loop.active) and loop.now_s() < duration_s + grace_s:
         loop.step()
     num_decode_steps = sum(loop.histogram.values())
@@ -159,4 +170,6 @@ def serve(service: Service, requests: list[dict[str, Any]], rate_factor: float, 
         "num_compiles_during": loop.num_compiles,
         "energy_j": None if energy_j is None else (hardware.energy_j() or energy_j) - energy_j,
         "peak_bytes": memory.peak_bytes(),
+        "busy_s": loop.busy_s,
+        "memory_samples": loop.memory_samples,
     }

@@ -1,14 +1,13 @@
 """Warm-up by evidence: windows of calls until two consecutive ones agree and nothing compiled, recorded or tuned.
 
-The test is that of pyperf's calibration (two halves must have the same centre and quartiles), on windows of a few
-calls, with a cap: a shape that does not settle is said to be `not_settled`, and measured all the same.
+The test is that of pyperf's calibration of warm-ups (the centres of two halves differ by at most 10 %), on windows of a
+few calls, with a cap: a shape that does not settle is said to be `not_settled`, and measured all the same.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,7 @@ from stages.workers.service import Service
 WINDOW_CALLS = 5
 MAX_WINDOWS = 8
 MAX_SECONDS = 5.0
-MEDIAN_TOLERANCE = 0.05
-QUARTILE_TOLERANCE = 0.10
+TOLERANCE = 0.10
 
 
 def settle(service: Service, shapes: list[str], context_tokens: int) -> list[dict[str, Any]]:
@@ -49,16 +47,10 @@ def disagreement(windows: Sequence[Sequence[float]]) -> str:
     """Why the last two windows do not agree, or an empty string."""
     if len(windows) < 2:
         return "one window only"
-    before, last = list(pairwise(windows))[-1]
-    for name, share, tolerance in (
-        ("medians", 0.5, MEDIAN_TOLERANCE),
-        ("lower quartiles", 0.25, QUARTILE_TOLERANCE),
-        ("upper quartiles", 0.75, QUARTILE_TOLERANCE),
-    ):
-        first, second = float(np.quantile(before, share)), float(np.quantile(last, share))
-        if abs(first - second) > tolerance * second:
-            return f"{name} of consecutive windows are {first:,.0f} and {second:,.0f} us"
-    return ""
+    before, last = (float(np.median(window)) for window in windows[-2:])
+    if abs(before - last) <= TOLERANCE * last:
+        return ""
+    return f"medians of consecutive windows are {before:,.0f} and {last:,.0f} us"
 
 
 def _wall_us(service: Service, shape: str) -> float:

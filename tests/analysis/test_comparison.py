@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from stages.analysis.comparison import compare, environment_changes, judged_ratio
+from stages.analysis.comparison import compare, environment_changes, new_fallbacks, wins
+from stages.analysis.comparison_rules import judged_ratio
 from stages.core.errors import UserError
 from tests.tracking.study_folder import example
 
@@ -23,6 +24,12 @@ def pair() -> tuple[Study, Study]:
     return before, copy.deepcopy(before)
 
 
+def scale_start(study: Study, cache: str, factor: float) -> None:
+    """Every start of `compile` from one cache state takes longer."""
+    start = study["modes"]["compile"]["startup"][cache]
+    start |= {key: start[key] * factor for key in ("ready_s", "low_s", "high_s")}
+
+
 def test_study_against_itself_is_nowhere_worse_or_better() -> None:
     before, after = pair()
     assert not judgements(before, after, "worse")
@@ -32,18 +39,140 @@ def test_study_against_itself_is_nowhere_worse_or_better() -> None:
 def test_evidence_that_is_no_longer_confirmed_comes_first() -> None:
     before, after = pair()
     after["modes"]["compile"]["evidence"]["verdict"] = "refuted"
-    after["modes"]["compile"]["startup"]["cold"]["ready_s"] *= 2
+    scale_start(after, "cold", 2)
     rows = compare(before, after)
     worse = [(row.section, row.subject) for row in rows if row.judgement == "worse"]
-    assert worse == [("evidence", "claim"), ("startup", "ready from cold (s)")]
+    assert worse == [("paths", "claim"), ("startup", "ready from cold (s)")]
     assert not [row for row in rows if row.mode == "compile" and row.subject.startswith("speed-up")]
 
 
-def test_new_fallback_is_worse_and_its_absence_better() -> None:
+def fall_back(study: Study, count: int) -> None:
+    """Let some steps of `compile` run uncompiled."""
+    mode = study["modes"]["compile"]
+    claimed = "compiled"
+    mode["evidence"]["path_counts"] = {claimed: mode["evidence"]["num_steps"] - count, "eager": count}
+    mode["coverage"]["strip"]["runs"] = [["eager", "decode", 8, count], [claimed, "decode", 8, 5]]
+
+
+def test_new_fallback_is_the_top_line_and_says_where() -> None:
     before, after = pair()
-    after["modes"]["compile"]["evidence"]["path_counts"]["fallback"] = 20
-    assert judgements(before, after, "worse") == [("compile", "share of steps that fell back")]
-    assert judgements(after, before, "better") == [("compile", "share of steps that fell back")]
+    fall_back(before, 0)
+    fall_back(after, 20)
+    row = compare(before, after)[0]
+    assert (row.section, row.subject, row.judgement, row.why) == (
+        "fallbacks",
+        "share of steps eager, not compiled",
+        "worse",
+        "20 at decode/8",
+    )
+    (line,) = new_fallbacks(compare(before, after))
+    assert line.startswith("compile: share of steps eager, not compiled: 0 -> ")
+    assert not new_fallbacks(compare(after, before))
+    assert any("share of steps eager" in line for line in wins(compare(after, before)))
+
+
+def test_new_fallback_is_found_though_every_average_is_better() -> None:
+    before, after = pair()
+    fall_back(before, 0)
+    fall_back(after, 1)
+    scale_start(after, "cold", 1 / 3)
+    assert new_fallbacks(compare(before, after))
+
+
+def test_fallbacks_that_stay_the_same_are_not_new() -> None:
+    before, after = pair()
+    fall_back(before, 20)
+    fall_back(after, 20)
+    assert not new_fallbacks(compare(before, after))
+
+
+@pytest.mark.parametrize("status", ["failed", "unavailable", "skipped"])
+def test_mode_that_no_longer_runs_fell_back_as_a_whole(status: str) -> None:
+    before, after = pair()
+    after["modes"]["compile"] |= {"status": status, "reason": "it broke"}
+    assert new_fallbacks(compare(before, after)) == [f"compile: status: ok -> {status} (it broke)"]
+
+
+def test_support_that_a_release_loses_is_worse() -> None:
+    before, after = pair()
+    before["environment"]["support"] = {"graph_partition": {"supported": True, "why": ""}}
+    after["environment"]["support"] = {"graph_partition": {"supported": False, "why": ""}, "new": {"supported": True, "why": ""}}
+    assert judgements(before, after, "worse") == [("", "graph_partition")]
+    assert ("", "new") in judgements(before, after, "undecided")
+
+
+def startup(study: Study, **changes: Any) -> None:
+    study["modes"]["compile"]["startup"]["warm"] |= changes
+
+
+def test_phase_that_moved_is_judged_and_a_small_one_is_not() -> None:
+    before, after = pair()
+    startup(before, ready_s=20.0, phases={"inductor_s": 10.0, "dynamo_s": 5.0, "load_s": 0.1})
+    startup(after, ready_s=26.0, phases={"inductor_s": 15.0, "dynamo_s": 5.4, "load_s": 0.9})
+    rows = {row.subject: row.judgement for row in compare(before, after) if row.mode == "compile" and "from warm" in row.subject}
+    assert rows["inductor from warm (s)"] == "worse"
+    assert rows["dynamo from warm (s)"] == "same"
+    assert "load from warm (s)" not in rows
+    startup(after, ready_s=20.0)
+    (alone,) = [row for row in compare(before, after) if (row.mode, row.subject) == ("compile", "inductor from warm (s)")]
+    assert (alone.judgement, alone.why) == ("undecided", "moved alone: ready is same")
+
+
+@pytest.mark.parametrize(
+    ("num_starts", "ranges", "expected"),
+    [(3, ((9, 11), (11.5, 12.5)), "worse"), (3, ((9, 12), (11.5, 12.5)), "undecided"), (1, ((10, 10), (12, 12)), "undecided")],
+)
+def test_three_starts_on_each_side_decide_on_shorter_distances_if_their_ranges_are_apart(
+    num_starts: int, ranges: tuple[tuple[float, float], tuple[float, float]], expected: str
+) -> None:
+    studies = pair()
+    for study, ready_s, (low, high) in zip(studies, (10.0, 12.0), ranges, strict=True):
+        startup(study, ready_s=ready_s, low_s=low, high_s=high, n=num_starts)
+    rows = {row.subject: row.judgement for row in compare(*studies)}
+    assert rows["ready from warm (s)"] == expected
+
+
+def test_warm_start_that_compiles_now_is_worse() -> None:
+    before, after = pair()
+    startup(before, proved=True, cache_use={"fx_graph_misses": 0})
+    startup(after, proved=False, verdict="refuted", cache_use={"fx_graph_misses": 3})
+    found = [row for row in judgements(before, after, "worse") if "warm" in row[1]]
+    assert found == [("compile", "warm start"), ("compile", "fx_graph_misses, warm")]
+
+
+def test_load_is_compared_at_equal_limits_only() -> None:
+    before, after = pair()
+    assert any(row.section == "load" for row in compare(before, after))
+    after["modes"]["compile"]["load"]["slo"] = {"ttft_ms": 1.0, "tpot_ms": 1.0}
+    assert not [row for row in compare(before, after) if row.section == "load" and row.mode == "compile"]
+
+
+def test_attention_backends_must_be_equal_and_kernel_names_need_not() -> None:
+    before, after = pair()
+    before["model"]["attention_kernels"] = ["pytorch_flash::flash_fwd_kernel<1>"]
+    after["model"]["attention_kernels"] = ["pytorch_flash::flash_fwd_kernel<2>"]
+    assert "attention_kernels" in environment_changes(before, after)
+    compare(before, after)
+    after["model"]["attention_kernels"] = ["cudnn_generated_sdpa"]
+    with pytest.raises(UserError, match="attention kernel: must be the same in both studies"):
+        compare(before, after)
+
+
+def test_studies_without_a_mode_in_common_are_refused() -> None:
+    before, after = pair()
+    after["modes"] = {"other": after["modes"]["compile"]}
+    with pytest.raises(UserError, match="modes: must have one in common"):
+        compare(before, after)
+
+
+@pytest.mark.parametrize("absent", ["model", "trace", "environment", "choices"])
+def test_study_with_parts_missing_is_compared_or_refused_and_never_breaks(absent: str) -> None:
+    before, after = pair()
+    del before[absent], after[absent]
+    assert compare(before, after)
+    after["modes"]["compile"] = {"status": "ok"}
+    assert compare(before, after)
+    assert compare(after, before)
 
 
 def test_wrong_answers_are_worse() -> None:
@@ -99,3 +228,51 @@ def test_another_release_is_no_obstacle_and_is_listed() -> None:
     after["environment"]["torch"] = "9.9"
     assert environment_changes(before, after) == {"torch": (before["environment"]["torch"], "9.9")}
     assert not judgements(before, after, "worse")
+
+
+def single(study: Study) -> Study:
+    """No intervals and one start each, as `quick` gives them."""
+    for mode in study["modes"].values():
+        for start in mode["startup"].values():
+            start |= {"n": 1}
+        for point in [
+            *mode["steady_state"]["decode"].values(),
+            *mode["steady_state"]["prefill"].values(),
+            mode["steady_state"]["sequence"],
+        ]:
+            point["vs_baseline"] = (point.get("vs_baseline") or {}) | {"low": None, "high": None} if point.get("vs_baseline") else None
+    return study
+
+
+def scale_decode(mode: dict[str, Any], factor: float) -> None:
+    for times in mode["steady_state"]["decode"].values():
+        times["wall_us"]["median"] *= factor
+
+
+def test_single_values_are_judged_beyond_what_the_machine_moved() -> None:
+    """One process cannot tell a slower release from a slower machine."""
+    before, after = (single(study) for study in pair())
+    scale_decode(after["modes"]["compile"], 1.4)
+    assert [row for row in judgements(before, after, "worse") if row[1].startswith("time, decode")]
+    scale_decode(after["modes"]["eager"], 1.5)
+    assert not [row for row in judgements(before, after, "worse") if row[1].startswith("time, decode")]
+    noted = [row for row in compare(before, after) if row.subject.startswith("time, decode") and row.mode == "compile"]
+    assert all(row.why == "single values: judged beyond 50 %, what the machine moved" for row in noted)
+
+
+def test_start_is_judged_beyond_what_the_baselines_start_moved() -> None:
+    before, after = (single(study) for study in pair())
+    scale_start(after, "cold", 1.8)
+    assert ("compile", "ready from cold (s)") in judgements(before, after, "worse")
+    after["modes"]["eager"]["startup"]["cold"]["ready_s"] *= 2
+    assert ("compile", "ready from cold (s)") not in judgements(before, after, "worse")
+
+
+def test_single_speedup_is_judged_beyond_the_worst_pair_of_twins() -> None:
+    before, after = (single(study) for study in pair())
+    for study in (before, after):
+        study["attribution"] = {"inductor_manual": {"twins": [{"ratio": 0.99}]}}
+    after["modes"]["compile"]["steady_state"]["sequence"]["vs_baseline"]["speedup"] *= 0.9
+    assert ("compile", "speed-up, sequence") in judgements(before, after, "worse")
+    after["attribution"]["inductor_manual"]["twins"] = [{"ratio": 1.3}]
+    assert ("compile", "speed-up, sequence") not in judgements(before, after, "worse")

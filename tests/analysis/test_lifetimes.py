@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.analysis import lifetimes, services
-from stages.analysis.lifetimes import Corners, Service
+from stages.analysis.lifetimes import Corners, Service, replaced
 
 EAGER = Service(ready_s=5.0, goodput_per_s=4.0, capacity_per_s=4.0)
 FAST = Service(ready_s=45.0, goodput_per_s=8.0, capacity_per_s=8.0)
@@ -145,3 +145,20 @@ def test_grid_has_zero_and_every_lifetime_asked_for() -> None:
     grid = lifetimes.grid_s([60.0, 0.5, 3600.0])
     assert {0.0, 0.5, 60.0, 3600.0} <= set(grid)
     assert grid == sorted(grid)
+
+
+def test_a_worker_that_is_replaced_loses_its_start_each_time() -> None:
+    assert replaced(60.0, 600.0) == (0.1, pytest.approx(1 / 9))
+    assert replaced(0.0, 600.0) == (0.0, 0.0)
+    assert replaced(60.0, 60.0) == (1.0, None)
+    assert replaced(90.0, 60.0) == (1.0, None)
+
+
+@given(st.floats(0.01, 1000), st.floats(1.01, 100), st.integers(1, 50))
+def test_a_fleet_with_the_extra_workers_does_the_same_work(ready_s: float, times: float, num_workers: int) -> None:
+    """Brute force: seconds served by the larger fleet in one period are those of as many workers that never start."""
+    every_s = ready_s * times
+    extra = replaced(ready_s, every_s).extra_workers
+    assert extra is not None
+    served_s = num_workers * (1 + extra) * (every_s - ready_s)
+    assert served_s == pytest.approx(num_workers * every_s)

@@ -121,3 +121,15 @@ def test_events_of_other_threads_do_not_disturb_the_stack(monkeypatch: pytest.Mo
 def test_torch_without_these_names_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "not found" in installed(monkeypatch, None).missing
     assert "not found" in installed(monkeypatch, type("Other", (), {})).missing
+
+
+def test_regions_are_counted_and_other_threads_have_their_own_time(clock: Clock) -> None:
+    phases = CompilePhases()
+    after(clock, 1, phases.begin, "fx_codegen_and_compile")
+    after(clock, 2, phases.end)
+    after(clock, 0, phases.begin_elsewhere)
+    after(clock, 3, phases.begin_elsewhere)
+    after(clock, 4, phases.end_elsewhere)
+    after(clock, 5, phases.end_elsewhere)
+    phases.end_elsewhere()
+    assert (phases.regions["fx_codegen_and_compile"], phases.pool_s, phases.total_s()) == (1, 3 + 4 + 5, 2)

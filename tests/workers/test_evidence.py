@@ -174,3 +174,53 @@ def test_kernel_of_no_launch_leaves_the_claim_unproven_and_wrong_steps_refute_it
 )
 def test_path_of_a_step_follows_from_what_it_did(did: dict[str, int], replay: str, path: str) -> None:
     assert path_of(Counter(did), replay) == path
+
+
+LIMIT = "step at model.py:9 reached recompile_limit 8: tensor 'x' size mismatch; what is new runs eagerly"
+BREAK = "graph break at model.py:12: Data-dependent branching"
+
+
+def test_recompile_limit_refutes_even_when_every_walked_step_compiled() -> None:
+    evidence = judged("compile", said=[["recompile_limit", LIMIT, 1]])
+    assert (evidence.verdict, evidence.reasons, evidence.num_recompile_limit_hits) == ("refuted", [LIMIT], 1)
+
+
+def test_graph_break_is_noted_beside_the_confirmation_and_counted_where_dynamo_does_not() -> None:
+    evidence = judged("compile", said=[["graph_break", BREAK, 2]])
+    assert (evidence.verdict, evidence.num_graph_breaks) == ("confirmed", 2)
+    assert evidence.reasons == ["10 of 10 steps compiled", BREAK]
+
+
+def test_recompile_for_a_planned_size_is_no_finding_and_one_for_another_guard_is() -> None:
+    size, other = "step recompiled: tensor 'x' size mismatch at index 0", "step recompiled: self.index == 3"
+    evidence = judged("compile", said=[["recompile", size, 3], ["recompile", other, 1]])
+    assert [finding.reason for finding in evidence.findings] == [other]
+
+
+def test_mode_whose_work_mostly_runs_outside_its_compiled_functions_is_refuted() -> None:
+    outside = profiled().model_copy(update={"share_outside_regions": 0.8})
+    evidence = judged("compile", profile=outside)
+    assert (evidence.verdict, evidence.reasons) == ("refuted", ["profile of decode/8: 80% of the work ran outside compiled functions"])
+    assert judged("compile", profile=outside.model_copy(update={"share_outside_regions": 0.3})).verdict == "confirmed"
+    assert judged("eager", profile=outside).verdict == "confirmed"
+
+
+def test_replays_with_different_kernels_prove_nothing() -> None:
+    varied = profiled(graph_launches=1, graph_kernels=40).model_copy(update={"graph_kernels_range": (38, 40)})
+    evidence = judged("cuda_graph", device="cuda", profile=varied)
+    assert (evidence.verdict, evidence.reasons) == ("not_proven", ["profile of decode/8: 38 to 40 kernels of graphs a call"])
+
+
+def test_replays_without_a_profile_are_not_proven() -> None:
+    assert judged("cuda_graph", device="cuda").verdict == "not_proven"
+
+
+def test_first_step_off_the_path_is_told_with_its_size_and_reason() -> None:
+    event = {"step": 3, "phase": "decode", "size": 5, "padded_size": 8, "path": "recompiled", "reasons": ["self.index == 3"]}
+    evidence = judged("compile", path="recompiled", events=[event])
+    assert evidence.reasons[0].endswith("; first at step 3, decode of 5 padded to 8: self.index == 3")
+
+
+def test_skip_without_a_word_is_told_as_such() -> None:
+    reason = judged("cudagraph_trees", path="fallback", since_spawn={"cudagraph_skip": 2}).reasons[0]
+    assert reason.endswith("; torch skipped CUDA graphs 2 times and gave no reason")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stages.core.records.load import ServedRequest
-from stages.load import meets, summary
+from stages.workers.served_runs import meets, summary
 from stages.workers.serving import serve
 from tests.workers.conftest import MakeService
 
@@ -134,6 +134,8 @@ def test_goodput_and_attainment_count_requests_sent() -> None:
         "num_compiles_during": 0,
         "energy_j": None,
         "peak_bytes": 1,
+        "busy_s": 1.5,
+        "memory_samples": [],
     }
     run = summary(document, "4", 4.0, 2.0, SLO)
     assert (run.num_sent, run.num_completed, run.num_failed) == (4, 3, 1)

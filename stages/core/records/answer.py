@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from stages.core.records.base import Document, Record
+from stages.core.records.winner import Winner
 
 Class = Literal["faster", "slower", "same", "undecided"]
 
@@ -93,13 +96,18 @@ class TwinPair(Document):
 
 
 class FactorialAnswer(Document):
-    """Everything one factorial says. `cells`: cell key -> mode. `points`: `decode/1`..., `sequence`."""
+    """Everything one factorial says. `cells`: cell key -> mode. `points`: `decode/1`..., `sequence`.
+
+    `conditions`: blocks left out or kept under throttling and contention, cells that did not settle, in sentences.
+    """
 
     cells: dict[str, str]
     cell_reasons: dict[str, str]
     num_sets: int
     points: dict[str, Contrasts]
     twins: list[TwinPair]
+    winners: dict[str, Winner] = Field(default_factory=dict)
+    conditions: list[str] = Field(default_factory=list)
 
 
 class Bottleneck(Document):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from stages.core.records.base import Document, Record
 
 
@@ -42,7 +44,7 @@ class Answers(Document):
 
     verdict: Literal["correct", "wrong", "not_checked"]
     checks: list[Check]
-    probes: list[ProbeRun] = []
+    probes: list[ProbeRun] = Field(default=[])
     num_probes_run: int = 0
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from pydantic import Field
+
 from stages.core.records.base import Document, Record
 
 
@@ -30,9 +34,46 @@ class Percentiles(Document):
     mean: float | None
 
 
+class SteadyWindow(Document):
+    """The part of a run after its start: from the mean time a request takes (by then requests leave as they come), to its end.
+
+    Counted by arrival, as for the whole run.
+    """
+
+    begin_s: float
+    end_s: float
+    num_sent: int
+    request_goodput: float
+    slo_attainment: float
+
+
+class MemoryGrowth(Document):
+    """Memory of the worker along the run: `samples` are [s since the start, bytes]; torch's allocator on a GPU, resident set on a CPU.
+
+    `verdict` by Kendall's test for a trend (one-sided 99 %) and a growth of at least 1 % and 16 MiB over the run.
+    """
+
+    samples: list[tuple[float, int]]
+    bytes_per_s: float
+    verdict: Literal["grows", "flat", "undecided"]
+
+
+class Probe(Document):
+    """One run of the search for `max_goodput`: arrivals at this rate and seed, and what became of them."""
+
+    arrival_rate_per_s: float
+    seed: int
+    request_goodput: float
+    slo_attainment: float
+    met: bool
+
+
 class LoadRun(Document):
     """One rate. `request_goodput`: requests sent in the steady window that met every limit, divided by the window.
 
+    `process`: how arrivals came about (recorded, poisson, gamma). `num_failed`: sent but not completed, of which
+    `num_never_begun` waited in the queue to the end. `busy_s`: seconds in which the loop ran steps.
+    `queueing`: what the queue means at this load, in a sentence.
     `slo_attainment`: their share of those sent. `batch_histogram`: decode steps by real batch size, this mode's own.
     """
 
@@ -58,18 +99,28 @@ class LoadRun(Document):
     energy_j: float | None
     peak_bytes: int
     requests: list[ServedRequest]
+    process: str = "recorded"
+    num_never_begun: int = 0
+    busy_s: float | None = None
+    steady: SteadyWindow | None = None
+    memory: MemoryGrowth | None = None
+    queueing: str = ""
+    lateness_share: float | None = None
+    energy_per_good_j: float | None = None
 
 
 class Load(Document):
     """Every rate of one mode. `max_goodput` is the highest goodput among rates with attainment >= 0.99, or None.
 
-    `saturated` says that the highest rate tried still met it, so the true maximum is higher.
+    `max_goodput_is_lower_bound`: the highest rate tried still met it, so the true maximum is higher. `search`: the runs that
+    looked for it by bisection, where the measure asks for that.
     """
 
     slo: dict[str, float]
     runs: list[LoadRun]
     max_goodput: float | None
     max_goodput_is_lower_bound: bool
+    search: list[Probe] = Field(default_factory=list)
 
 
 class LoadRecord(Record[Load]):

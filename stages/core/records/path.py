@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from stages.core.records.base import Document, Record
 
 _AROUND_ATTENTION = ("triton_poi_", "triton_red_", "triton_per_", "aten::scaled_dot_product_attention")
@@ -24,7 +26,7 @@ class PathRun(Document):
 
 
 class Finding(Document):
-    """Something that happened since the worker was spawned and that a person should know, with torch's reason and user line."""
+    """Something that happened since the spawn and that a person should know, with torch's reason and user line."""
 
     kind: FindingKind
     reason: str
@@ -77,8 +79,7 @@ class ChurnWindow(Document):
 class Churn(Document):
     """Whether recording, capturing and recompiling ended along the trace.
 
-    `settled`: none in the second half of the walked steps; `settled_after_steps` is then the first step without any to
-    come. `events_per_1000_steps` counts all three over the whole walk.
+    `settled`: none in the second half of the walk; `settled_after_steps`: the first step with none to come.
     """
 
     verdict: Literal["settled", "not_settled"]
@@ -119,8 +120,8 @@ class Evidence(Document):
     counters: dict[str, int]
     sources: list[str]
     num_recompile_limit_hits: int = 0
-    findings: list[Finding] = []
-    events: list[StepEvent] = []
+    findings: list[Finding] = Field(default_factory=list)
+    events: list[StepEvent] = Field(default_factory=list)
 
 
 class KernelTime(Document):
@@ -136,7 +137,8 @@ class ProfiledStep(Document):
 
     `busy_us` is the union of device intervals (operator self time on a CPU); the launch fields are zero on a CPU.
     Host times (`host_launch_us`, `host_python_us`, `host_wait_us`, `host_compile_us`) are exclusive shares of the
-    profiled wall time in which the device was idle.
+    profiled wall time in which the device was idle. `share_outside_regions`: of the work's time, what ran outside every
+    compiled function (None: not known). `graph_kernels_range`: fewest and most kernels of graph launches in one call.
     """
 
     phase: Phase
@@ -155,6 +157,8 @@ class ProfiledStep(Document):
     unattributed_kernels_per_call: float
     attention_kernels: list[str]
     top_kernels: list[KernelTime]
+    graph_kernels_range: tuple[int, int] | None = None
+    share_outside_regions: float | None = None
 
     @property
     def attention_operators(self) -> list[str]:
@@ -187,9 +191,9 @@ class PathProof(Document):
     steps_in_trace: int
     profile: list[ProfiledStep]
     memory: Memory
-    shapes: list[ShapeCoverage] = []
+    shapes: list[ShapeCoverage] = Field(default_factory=list)
     churn: Churn | None = None
-    memory_samples: list[MemorySample] = []
+    memory_samples: list[MemorySample] = Field(default_factory=list)
 
 
 class CaptureRecord(Record[PathProof]):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from stages.core.records.base import Document, Record
 
 StartVerdict = Literal["confirmed", "refuted", "not_proven"]
@@ -53,7 +55,7 @@ class CacheState(Document):
     waited for the disk to bring; near 0 says that the operating system's page cache was warm.
     """
 
-    remote_caches: dict[str, bool] = {}
+    remote_caches: dict[str, bool] = Field(default_factory=dict)
     pgo_job_id: str | None = None
     driver_jit_disabled: bool = False
     driver_jit_files: int = 0
@@ -87,7 +89,8 @@ class Start(Document):
 class MiddleWay(Document):
     """Serve eager while compiling in the same worker, switch when ready. Times in s from spawn, steps in ms.
 
-    `first_served_s`: the first eager step is done. `switched_s`: the first step in the mode is done.
+    `first_served_s`: the first eager step is done. `switched_s`: the first step in the mode is done (less the
+    second in which eager was measured alone).
     `longest_gap_s`: longest time without a finished step between the two. `eager_*`: one decode step alone, while
     the compiler runs, and in the mode afterwards. `extra_bytes`: the second set of buffers that compiling needs.
     `num_steps_before`: eager steps served until the switch. `recompiled`: graphs compiled after the switch (0 expected).

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from stages.core.records.base import Document, Record
 
 
@@ -26,7 +28,8 @@ class Conditions(Document):
     """The machine at a block's end, and what changed since the block before; None where nothing reads it.
 
     `event_us`: time that the device's clocks were held down meanwhile, by reason (NVML's cumulative counters).
-    `other_bytes`: device memory in use that is not this study's. `cpu_share`: processor time of the worker / wall time
+    `other_bytes`: device memory in use that is not this study's; `other_growth_bytes`: how much of it came since the
+    set's processes were spawned. `cpu_share`: processor time of the worker / wall time
     of its block. `queue_share`: time that the worker waited for a processor / wall time of its block.
     """
 
@@ -34,8 +37,9 @@ class Conditions(Document):
     max_sm_clock_mhz: int | None = None
     power_w: float | None = None
     temperature_c: int | None = None
-    event_us: dict[str, float] = {}
+    event_us: dict[str, float] = Field(default_factory=dict)
     other_bytes: int | None = None
+    other_growth_bytes: int | None = None
     load_average: float | None = None
     cpu_share: float | None = None
     queue_share: float | None = None
@@ -101,7 +105,10 @@ class Cell(Document):
 
 
 class Rotations(Document):
-    """All blocks of all sets of one factorial, in the order they ran. Shapes are named `decode/8`, `prefill/512`."""
+    """All blocks of all sets of one factorial, in the order they ran. Shapes are named `decode/8`, `prefill/512`.
+
+    `stopped`: a sentence a set, what ended its rotations: `cap: ...` or `target: ...`.
+    """
 
     factorial: str
     cells: list[Cell]
@@ -112,9 +119,10 @@ class Rotations(Document):
     blocks: list[Block]
     sequences: list[SequenceRun]
     together: bool = True
-    settling: list[Settling] = []
+    settling: list[Settling] = Field(default_factory=list)
     ceilings: Ceilings | None = None
     device: str = ""
+    stopped: list[str] = Field(default_factory=list)
 
 
 class SteadyStateRecord(Record[Rotations]):

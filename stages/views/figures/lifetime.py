@@ -18,28 +18,29 @@ _STATES = {"cold": "-", "warm": "--"}
 
 def lifetime(study: Study) -> Drawn | None:
     """Completions of the baseline, the modes recommended at any lifetime and the runner-up, from cold (solid) and warm (dashed) caches."""
-    rate, names = _drawn_rate(study), _drawn_modes(study)
+    rate, names = drawn_rate(study), _drawn_modes(study)
     if rate is None or not names:
         return None
     curves = {name: part(study, "modes", name, "lifetime", "completions", rate) for name in names}
     colours = palette.mode_colours(mode_names(study), baseline(study))
-    horizon = _horizon(study, names, rate)
+    horizon = last_seen_s(study, names, rate)
 
     def paint(figure: Figure) -> None:
         axes = figure.subplots()
-        for name in names:
-            _lines(axes, curves[name], name, colours[name], horizon)
+        for place, name in enumerate(names):
+            _lines(axes, curves[name], (name, colours[name], 4.4 - 0.9 * place), horizon)
             _break_even(axes, part(study, "modes", name, "lifetime", "break_even", rate), colours[name], horizon)
         from_zero(axes)
         axes.set_xlim(0, horizon)
         axes.set_xlabel("worker lifetime, s (from process start)")
         axes.set_ylabel("useful completions")
-        axes.legend(loc="upper left", fontsize=10, frameon=True, facecolor=palette.PAPER, edgecolor="none", framealpha=1)
+        figure.legend(loc="outside lower center", fontsize=10, ncols=4)
 
     where = "at saturation" if rate == "saturation" else f"at {words.rate(rate)}"
     caption = (
         "Requests answered within the SLO in the whole life of a worker, start-up and its backlog included."
         " Solid: cold caches; dashed: warm; vertical lines and bands: break-even and its interval."
+        " A line inside another: the two are equal."
     )
     return draw(
         "lifetime", f"Useful completions against worker lifetime, {where}", caption, _alternative(study, names, rate), (7.2, 3.9), paint
@@ -58,11 +59,12 @@ def _drawn_modes(study: Study) -> list[str]:
 
 def _last(study: Study, name: str) -> float:
     """Completions at the longest lifetime drawn, from cold."""
-    rows = dig(study, "modes", name, "lifetime", "completions", _drawn_rate(study) or "", "cold") or []
+    rows = dig(study, "modes", name, "lifetime", "completions", drawn_rate(study) or "", "cold") or []
     return float(rows[-1][1]) if rows else 0.0
 
 
-def _drawn_rate(study: Study) -> str | None:
+def drawn_rate(study: Study) -> str | None:
+    """The arrival rate of the figure: the verdict's, else the lowest with completions; None without any."""
     rates = part(study, "modes", baseline(study), "lifetime", "completions")
     choice = headline_choice(study)
     if choice and choice[1] in rates:
@@ -70,8 +72,8 @@ def _drawn_rate(study: Study) -> str | None:
     return next(iter(sort_numeric(rates)), None)
 
 
-def _horizon(study: Study, names: list[str], rate: str) -> float:
-    """Far enough to see every start and every crossing, near enough to tell them apart."""
+def last_seen_s(study: Study, names: list[str], rate: str) -> float:
+    """Where the time axis ends: far enough to see every start and every crossing, near enough to tell them apart."""
     marks = [words.number(dig(study, "modes", name, "lifetime", "ready_s", state)) for name in names for state in _STATES]
     for name in names:
         for found in part(study, "modes", name, "lifetime", "break_even", rate).values():
@@ -83,19 +85,21 @@ def _horizon(study: Study, names: list[str], rate: str) -> float:
     return min(longest, 3.0 * max((mark for mark in marks if mark), default=longest))
 
 
-def _lines(axes: Axes, curves: Mapping[str, Any], name: str, colour: str, horizon: float) -> None:
+def _lines(axes: Axes, curves: Mapping[str, Any], style_of: tuple[str, str, float], horizon: float) -> None:
+    """`style_of`: name, colour, width. Later modes are thinner, so that one that lies on another still shows both."""
+    name, colour, width = style_of
     for state, style in _STATES.items():
-        rows = _cut(curves.get(state) or [], horizon)
+        rows = until(curves.get(state) or [], horizon)
         if rows:
             text = words.clean(name) if state == "cold" else None
-            axes.plot([row[0] for row in rows], [row[1] for row in rows], style, color=colour, linewidth=2, label=text)
+            axes.plot([row[0] for row in rows], [row[1] for row in rows], style, color=colour, linewidth=width, label=text)
         if rows and len(rows[0]) > 3:
             axes.fill_between(
                 [row[0] for row in rows], [row[2] for row in rows], [row[3] for row in rows], color=colour, alpha=0.15, linewidth=0
             )
 
 
-def _cut(rows: list[list[float]], horizon: float) -> list[list[float]]:
+def until(rows: list[list[float]], horizon: float) -> list[list[float]]:
     """Rows up to the horizon, the last one interpolated, so that the y axis fits what is seen."""
     inside = [row for row in rows if row[0] <= horizon]
     after = next((row for row in rows if row[0] > horizon), None)

@@ -30,7 +30,7 @@ def waterfall(study: Study) -> Drawn | None:
 
     title = "From eager to compiled and replayed"
     caption = (
-        "Time of a step; steady state only: start-up is not included (see the startup ladder). `By either` is what compilation"
+        "Time of a step; steady state only: start-up is not included (see the startup ladder). “By either” is what compilation"
         " alone and replay alone would both remove: adding the two gains would count it twice."
     )
     return draw("waterfall", title, caption, _alternative(panels), (7.2 if len(panels) < 3 else 3.2 * len(panels), 3.6), paint)

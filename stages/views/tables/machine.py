@@ -33,8 +33,12 @@ def trace(study: Study) -> Table:
 
 
 def _listing(title: str, node: Mapping[str, Any]) -> Table:
-    rows = [[key.replace("_", " "), _shown(key, node[key])] for key in sorted(node) if key != "support" and _shown(key, node[key])]
+    rows = [[key.replace("_", " "), _shown(key, node[key])] for key in sorted(node) if _worth(key, node[key])]
     return Table(title, ["what", "value"], rows, texts=frozenset({"value"}))
+
+
+def _worth(key: str, value: Any) -> bool:
+    return key != "support" and value is not None and bool(_shown(key, value))
 
 
 def _shown(key: str, value: Any) -> str:

@@ -8,39 +8,50 @@ from stages.views.tables.table import Table, dropped_empty, versus
 
 
 def summary(study: Study, intervals: bool = True) -> Table:
-    """Every mode: status, evidence, answers, speed-ups, start, goodput. A mode that may not be ranked gets its reason."""
+    """Every mode that ran: speed-ups, start, goodput, evidence, answers. A mode that may not be ranked gets its reason."""
     batches = decode_batches(study)
     columns = [
         "mode",
-        "status",
-        "path",
-        "answers",
+        "sequence",
+        *(f"decode {batch}" for batch in batches),
         "ready cold",
         "ready warm",
         "goodput, 1/s",
-        "sequence",
-        *(f"decode {batch}" for batch in batches),
+        "path",
+        "answers",
         "not ranked because",
     ]
-    rows = [_summary_row(study, name, batches, intervals) for name in mode_names(study)]
+    names = mode_names(study)
+    rows = [_summary_row(study, name, batches, intervals) for name in names if _ran(study, name)]
     note = (
         f"Speed-up = {baseline(study)} / mode, above 1 is faster; in steady state, so start-up is not in it: it stands in its own columns."
         " A mode whose path or answers failed gets no speed-up."
     )
-    return dropped_empty(Table("Side by side", columns, rows, note, frozenset({"status", "path", "answers", "not ranked because"})))
+    absent = [name for name in names if not _ran(study, name)]
+    note += f" Without any result, so not in this table: {', '.join(absent)}." if absent else ""
+    return dropped_empty(Table("Side by side", columns, rows, note, frozenset({"path", "answers", "not ranked because"})))
+
+
+def _ran(study: Study, name: str) -> bool:
+    """Whether a row about this mode would hold more than dashes."""
+    found = [evidence_word(study, name), *_starts(study, name), goodput(study, name)]
+    return any(word != words.ABSENT for word in found)
+
+
+def _starts(study: Study, name: str) -> list[str]:
+    return [words.seconds(dig(study, "modes", name, "startup", state, "ready_s")) for state in ("cold", "warm")]
 
 
 def _summary_row(study: Study, name: str, batches: list[str], intervals: bool) -> list[str]:
     mode = part(study, "modes", name)
-    head = [name, str(mode.get("status", "skipped")), evidence_word(study, name), str(dig(mode, "correctness", "verdict") or words.ABSENT)]
+    proofs = [evidence_word(study, name), str(dig(mode, "correctness", "verdict") or words.ABSENT)]
     if why_not(study, name):
-        return head + [words.ABSENT] * (len(batches) + 4) + [why_not(study, name)]
+        return [name, *[words.ABSENT] * (len(batches) + 4), *proofs, why_not(study, name)]
     steps = part(mode, "steady_state")
     speedups = [versus(steps.get("sequence"), intervals), *(versus(dig(steps, "decode", batch), intervals) for batch in batches)]
     if name == baseline(study):
         speedups = ["baseline"] * len(speedups)
-    starts = [words.seconds(dig(mode, "startup", state, "ready_s")) for state in ("cold", "warm")]
-    return [*head, *starts, goodput(study, name), *speedups, ""]
+    return [name, *speedups, *_starts(study, name), goodput(study, name), *proofs, ""]
 
 
 def evidence_word(study: Study, name: str) -> str:
@@ -62,26 +73,6 @@ def not_ranked(study: Study) -> Table:
     """Modes that were refuted, gave wrong answers, failed, were skipped or cannot run here, each with the reason."""
     rows = [[name, label(study, name), why_not(study, name).partition(": ")[2]] for name in mode_names(study) if why_not(study, name)]
     return Table("Modes not ranked", ["mode", "what", "why"], rows, texts=frozenset({"what", "why"}))
-
-
-def broken_records(study: Study) -> Table:
-    """Every stage of every mode that has no result, with what happened and the last lines of its log."""
-    rows = []
-    for name in mode_names(study):
-        for stage, record in sorted(part(study, "modes", name, "records").items()):
-            if dig(record, "status") != "ok":
-                tail = " / ".join(str(line) for line in (dig(record, "log_tail") or [])[-3:])
-                rows.append(
-                    [
-                        f"{name}, {stage}",
-                        str(dig(record, "status")),
-                        str(dig(record, "reason") or ""),
-                        tail,
-                        str(dig(record, "command") or ""),
-                    ]
-                )
-    columns = ["mode, stage", "what", "why", "last lines", "try again with"]
-    return dropped_empty(Table("Stages without a result", columns, rows, texts=frozenset(columns[1:])))
 
 
 def recommended(study: Study) -> Table:
@@ -123,12 +114,17 @@ def break_even(study: Study) -> Table:
         for rate in sort_numeric(by_rate):
             rows.append([name, words.rate(rate), *(_answer(dig(by_rate, rate, state)) for state in ("cold", "warm", "artifact"))])
     columns = ["mode", "arrivals", "from cold", "from warm", "from artifact"]
-    note = f"The smallest worker lifetime beyond which the mode stays ahead of {baseline(study)}."
+    note = (
+        f"The smallest worker lifetime beyond which the mode stays ahead of {baseline(study)} in useful completions;"
+        f" “always”: never behind it at any lifetime, also where {baseline(study)} has none to be ahead of."
+    )
     return dropped_empty(Table("Break-even", columns, rows, note, frozenset({"arrivals"})))
 
 
 def _answer(found: object) -> str:
     answer = dig(found, "answer")
+    if answer == "at" and words.number(dig(found, "lifetime_s")) == 0:
+        return "always"
     if answer != "at":
         return str(answer or words.ABSENT)
     low, high = dig(found, "low_s"), dig(found, "high_s")

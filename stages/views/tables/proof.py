@@ -12,7 +12,8 @@ from stages.views.tables.modes import evidence_word
 from stages.views.tables.table import Table, dropped_empty, pairs
 
 _COUNTS = ("num_graph_breaks", "num_recompiles", "num_captures", "num_recordings", "num_replays")
-_MARKS = {"pass": "✓ pass", "fail": "✗ fail", "not_run": "– not run"}
+_QUIET = 1.05
+_MARKS = {"pass": "✓", "fail": "✗ fail", "not_run": "– not run", "reported": "reported"}
 
 
 def paths(study: Study) -> Table:
@@ -35,15 +36,33 @@ def _claim(claim: Mapping[str, Any]) -> str:
     return ", ".join(str(claim[key]) for key in ("family", "transform", "replay", "stability") if key in claim) or words.ABSENT
 
 
+def probes(study: Study) -> Table:
+    """Probes down, modes across, with the hazards that each looks for; empty for a study without probes."""
+    modes = {name: _probes(study, name) for name in mode_names(study)}
+    modes = {name: found for name, found in modes.items() if found}
+    every: dict[str, Any] = {key: run for found in modes.values() for key, run in found.items()}
+    rows = []
+    for key, run in every.items():
+        verdicts = (str(dig(found.get(key), "verdict") or words.ABSENT) for found in modes.values())
+        hazards = "; ".join(str(hazard) for hazard in dig(run, "hazards") or [])
+        rows.append([key, *(_MARKS.get(verdict, verdict) for verdict in verdicts), hazards, str(dig(run, "about") or "")])
+    return dropped_empty(Table("Probes", ["probe", *modes, "looks for", "how"], rows, texts=frozenset([*modes, "looks for", "how"])))
+
+
+def _probes(study: Study, name: str) -> dict[str, Any]:
+    return {str(dig(run, "name")): run for run in part(study, "modes", name, "correctness").get("probes") or []}
+
+
 def correctness(study: Study) -> Table:
-    """Checks down, modes across."""
+    """Checks down, modes across; the limit and what a check says of itself once, where all modes share them."""
     modes = {name: _checks(study, name) for name in mode_names(study)}
     modes = {name: found for name, found in modes.items() if found}
     keys = list(dict.fromkeys(key for found in modes.values() for key in found))
-    rows = [[key, *(_mark(found.get(key)) for found in modes.values())] for key in keys]
-    verdicts = ["verdict", *(str(dig(study, "modes", name, "correctness", "verdict")) for name in modes)]
-    columns = ["check, subject", *modes]
-    return Table("Checks", columns, [*rows, verdicts] if rows else [], texts=frozenset(modes))
+    rows = [_check_row(key, [found.get(key) for found in modes.values()]) for key in keys]
+    verdicts = ["verdict", *(str(dig(study, "modes", name, "correctness", "verdict")) for name in modes), "", ""]
+    columns = ["check, subject", *modes, "limit", "note"]
+    note = "The value seen; a check passes up to its limit. Shapes are padded batch sizes (decode) and prompt lengths in tokens (prefill)."
+    return dropped_empty(Table("Checks", columns, [*rows, verdicts] if rows else [], note, frozenset([*modes, "note"])))
 
 
 def _checks(study: Study, name: str) -> dict[str, Any]:
@@ -51,14 +70,23 @@ def _checks(study: Study, name: str) -> dict[str, Any]:
     return {f"{dig(check, 'name')}, {dig(check, 'subject')}": check for check in found}
 
 
-def _mark(check: Any) -> str:
+def _check_row(key: str, checks: list[Any]) -> list[str]:
+    limits = {words.plain(dig(check, "limit")) for check in checks if check}
+    notes = dict.fromkeys(str(dig(check, "reason")) for check in checks if dig(check, "verdict") == "pass" and dig(check, "reason"))
+    limit = limits.pop() if len(limits) == 1 else ""
+    return [key, *(_mark(check, shared_limit=bool(limit)) for check in checks), limit, "; ".join(notes)]
+
+
+def _mark(check: Any, shared_limit: bool) -> str:
+    """`✓ 0.0274`; the reason only of a check that did not pass."""
     if check is None:
         return words.ABSENT
+    verdict = str(dig(check, "verdict"))
     value, limit = words.number(dig(check, "value")), words.number(dig(check, "limit"))
-    mark = _MARKS.get(str(dig(check, "verdict")), str(dig(check, "verdict")))
-    numbers = "" if value is None else f" ({words.plain(value)}{'' if limit is None else f', limit {words.plain(limit)}'})"
-    reason = f": {dig(check, 'reason')}" if dig(check, "reason") else ""
-    return mark + numbers + reason
+    number = "" if value is None else f" {words.plain(value)}"
+    against = "" if value is None or limit is None or shared_limit else f", limit {words.plain(limit)}"
+    reason = f": {dig(check, 'reason')}" if dig(check, "reason") and verdict != "pass" else ""
+    return _MARKS.get(verdict, verdict) + number + against + reason
 
 
 def twins(study: Study) -> list[Any]:
@@ -71,5 +99,19 @@ def quiet(study: Study) -> Table:
     rows = []
     for pair in twins(study):
         ratio = words.speedup(dig(pair, "ratio")) + words.interval(dig(pair, "low"), dig(pair, "high"))
-        rows.append([str(dig(pair, "mode")), describe(str(dig(pair, "point"))), ratio, "different" if dig(pair, "different") else "same"])
-    return Table("A/A pairs", ["mode twice", "point", "ratio", "called"], rows, texts=frozenset({"point", "called"}))
+        rows.append([str(dig(pair, "mode")), describe(str(dig(pair, "point"))), ratio, called(pair)])
+    note = (
+        "The same mode measured twice in one rotation: what differs is the machine. “within 5 %”: so quiet that a difference of 5 %"
+        " between modes would be seen; “not told apart”: the interval is too wide to say."
+    )
+    return Table("A/A pairs", ["mode twice", "point", "ratio", "called"], rows, note, frozenset({"point", "called"}))
+
+
+def called(pair: Any) -> str:
+    """`different`, `within 5 %` (its interval, or without one its ratio), or `not told apart`."""
+    if dig(pair, "different"):
+        return "different"
+    ratio = words.number(dig(pair, "ratio"))
+    low, high = (words.number(dig(pair, key)) for key in ("low", "high"))
+    ends = (ratio if low is None else low, ratio if high is None else high)
+    return "within 5 %" if all(end is not None and 1 / _QUIET <= end <= _QUIET for end in ends) else "not told apart"

@@ -53,7 +53,7 @@ def estimate(node: Any) -> str:
         return words.ABSENT
     scale, unit = words.microsecond_unit(max(abs(found) for found in (value, low, high) if found is not None))
     around = "" if low is None or high is None else f" [{words.plain(low / scale)}, {words.plain(high / scale)}]"
-    return f"{words.plain(value / scale)}{around} {unit}"
+    return f"{words.plain(value / scale, unit)}{around}"
 
 
 def pairs(node: Mapping[str, Any], show: Any = str) -> str:

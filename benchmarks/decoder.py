@@ -1,0 +1,201 @@
+"""How far the built-in decoder is from the hardware's floor: python -m benchmarks.decoder [--quick] [--model NAME] ...
+
+Every cell (a mode with one attention and one kind of linears) runs in a process of its own, one after the other: decode steps at each
+batch size around `--context` tokens a sequence, and whole tokens (the host reads each) from 128 tokens on. The floor
+is the bytes that the model counts over the bandwidth of a copy measured in the same process. Then the kernels of
+the best cell, and peers in the same run: `transformers` (static cache, its default compilation) and vLLM, where
+they can be imported. Prints tables; writes everything to build/benchmarks/decoder.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from stages.core import paths
+from stages.core.atomic import write_json
+from stages.core.errors import UserError, run_command
+from stages.models.dimensions import ATTENTIONS, LINEARS
+
+MODES = ["eager", "cuda_graph", "compile", "compile_cuda_graph", "cudagraph_trees", "max_autotune_cuda_graph"]
+VARIANTS, VARIANTS_MODE = ("sdpa/torch", "split_kv/torch"), "compile_cuda_graph"
+QUICK_MODES = ["cuda_graph", "compile_cuda_graph"]
+PEERS = ("transformers", "transformers_eager", "vllm")
+CELL_LIMIT_S = 240
+ROWS = 12
+PROMPT_TOKENS, NUM_TOKENS = 128, 64
+OPERATORS = [f"{attention}/{linears}" for attention in ATTENTIONS for linears in LINEARS]
+TUNED = ("split_kv", "fused_linear")
+LEAST_SLOT_TOKENS = PROMPT_TOKENS + NUM_TOKENS + 2
+
+
+def main() -> int:
+    """Measure cell after cell, write after each, print. Status 1 when no cell could be measured."""
+    chosen = _arguments()
+    result: dict[str, Any] = {"settings": vars(chosen) | {"out": str(chosen.out)}, "cells": {}, "peers": {}}
+    variants = [(VARIANTS_MODE, operators) for operators in chosen.variants]
+    for mode, operators in [*itertools.product(chosen.modes, chosen.operators), *variants]:
+        result["cells"][f"{mode} {operators}"] = run_cell(chosen, mode, operators)
+        write_json(chosen.out, result)
+    for peer in chosen.peers:
+        result["peers"][peer] = _child("benchmarks.peers", _order(chosen, "sdpa/torch") | {"peer": peer}, chosen.out)
+        write_json(chosen.out, result)
+    sys.stdout.write("\n".join(report(result, chosen.batches)) + "\n")
+    return 0 if any("steps" in cell for cell in result["cells"].values()) else 1
+
+
+def run_cell(chosen: argparse.Namespace, mode: str, operators: str) -> dict[str, Any]:
+    """The cell's result, or `error` with the last lines of its process."""
+    node = yaml.safe_load((paths.root() / "conf" / "mode" / f"{mode}.yaml").read_text(encoding="utf-8"))
+    return _child("benchmarks.decoder_cell", _order(chosen, operators) | {"mode": node}, chosen.out)
+
+
+def report(result: dict[str, Any], batches: list[int]) -> Iterator[str]:
+    """Lines of the tables: steps, kernels of the best cell, peers."""
+    steps = {name: cell["steps"] for name, cell in result["cells"].items() if "steps" in cell}
+    yield from _steps_table(steps, batches)
+    for name, cell in {**result["cells"], **result["peers"]}.items():
+        if "error" in cell:
+            yield f"{name}: not measured: {cell['error'].splitlines()[-1]}"
+    for batch in map(str, batches):
+        if steps:
+            best = min(steps, key=lambda name: steps[name][batch]["pipelined_us"])
+            yield from _kernel_table(best, batch, result["cells"][best])
+    for name, peer in result["peers"].items():
+        if "token_us" in peer:
+            yield f"{name} {peer['version']}, us a token: " + ", ".join(f"batch {batch} {us:.0f}" for batch, us in peer["token_us"].items())
+
+
+def _steps_table(steps: dict[str, Any], batches: list[int]) -> Iterator[str]:
+    columns = "".join(f" {name:>9}" for name in ("wall us", "device us", "token us", "floor us"))
+    yield f"{'mode attention/linears':44} {'batch':>5} {'pipelined us':>12}{columns} {'ratio':>6}"
+    for name, by_batch in steps.items():
+        for batch in map(str, batches):
+            times = by_batch[batch]
+            shown = "".join(f" {_number(times[key]):>9}" for key in ("wall_us", "device_us", "token_us", "floor_us"))
+            void = "  VOID: " + times["voided"][0] if times["voided"] else ""
+            yield f"{name:44} {batch:>5} {_number(times['pipelined_us']):>12}{shown} {_number(times['ratio'], 2):>6}{void}"
+
+
+def _kernel_table(name: str, batch: str, cell: dict[str, Any]) -> Iterator[str]:
+    table = cell["kernels"].get(batch)
+    if not table:
+        return
+    bandwidth = (cell["ceilings"] or {}).get("bandwidth_bytes_per_s")
+    yield f"\n{name}, batch {batch}: kernels of a step"
+    for group, row in sorted(table["groups"].items(), key=lambda item: -item[1]["time_us"]):
+        share = f"{row['bytes'] / 1e6:.0f} MB, {row['bytes_per_s'] / bandwidth:.0%} of bandwidth" if row["bytes"] and bandwidth else ""
+        yield f"{row['time_us']:9.1f} us {row['count']:6.1f} x  {group:24} {share}"
+    for row in table["kernels"][:ROWS]:
+        yield f"{row['time_us']:9.1f} us {row['count']:6.1f} x  {row['name'][:100]}"
+
+
+def _number(value: float | None, digits: int = 0) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _order(chosen: argparse.Namespace, operators: str) -> dict[str, Any]:
+    keys = ("device", "precision", "batches", "inductor", "constants", "blocks")
+    model = read_model(chosen) | dict(zip(("attention", "linears"), operators.split("/"), strict=True))
+    tokens = {"context_tokens": chosen.context, "prompt_tokens": PROMPT_TOKENS, "num_tokens": NUM_TOKENS}
+    return {"model": model, **tokens, **{key: getattr(chosen, key) for key in keys}}
+
+
+def read_model(chosen: argparse.Namespace) -> dict[str, Any]:
+    """The conf/model node for these batch sizes."""
+    node: dict[str, Any] = yaml.safe_load((paths.root() / "conf" / "model" / f"{chosen.model}.yaml").read_text(encoding="utf-8"))
+    return {**node, "max_batch": chosen.batches[-1], "capture_sizes": chosen.batches, "adapter_rank": chosen.adapter_rank}
+
+
+def _child(module: str, order: dict[str, Any], beside: Path) -> dict[str, Any]:
+    """Run a module on an order; what it wrote, or `error`."""
+    beside.parent.mkdir(parents=True, exist_ok=True)
+    out = beside.with_suffix(".cell.json")
+    out.unlink(missing_ok=True)
+    began_s = time.perf_counter()
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(paths.build() / "benchmarks" / "inductor")}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", module],
+            input=json.dumps(order | {"out": str(out)}),
+            cwd=paths.root(),
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=CELL_LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": f"took longer than {CELL_LIMIT_S} s"}
+    if done.returncode or not out.is_file():
+        return {"error": "\n".join(done.stderr.strip().splitlines()[-20:]) or f"exit status {done.returncode}"}
+    document: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    out.unlink()
+    return document | {"process_s": time.perf_counter() - began_s}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.decoder", description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help=f"modes {', '.join(QUICK_MODES)}, no variants, no peers, one block")
+    parser.add_argument("--model", default="llama_1b", help="a file in conf/model")
+    parser.add_argument("--modes", nargs="+", default=None, help=f"files in conf/mode; default {' '.join(MODES)}")
+    parser.add_argument("--operators", nargs="+", choices=OPERATORS, default=["split_kv/fused"], help="attention/linears, in every mode")
+    parser.add_argument("--variants", nargs="*", choices=OPERATORS, default=None, help=f"more of them, in {VARIANTS_MODE} alone")
+    parser.add_argument("--batches", nargs="+", type=int, default=[1, 8, 64])
+    parser.add_argument("--context", type=int, default=1024, help="tokens a sequence holds in a timed step")
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--precision", default="bf16")
+    parser.add_argument("--blocks", type=int, default=None, help="timed blocks a batch size (3; quick: 1)")
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=None)
+    parser.add_argument("--inductor", nargs="*", default=[], metavar="KEY=VALUE", help="of torch._inductor.config, as JSON values")
+    for module in TUNED:
+        parser.add_argument(f"--{module}", nargs="*", default=[], metavar="NAME=VALUE", help=f"constants of stages.models.{module}")
+    parser.add_argument("--adapter-rank", type=int, default=0, help="of a LoRA adapter on all matrices (with torch linears)")
+    parser.add_argument("--out", type=Path, default=paths.build() / "benchmarks" / "decoder.json")
+    chosen = parser.parse_args()
+    chosen.modes = chosen.modes or (QUICK_MODES if chosen.quick else MODES)
+    chosen.blocks = chosen.blocks or (1 if chosen.quick else 3)
+    whole = not chosen.quick and chosen.device == "cuda"
+    chosen.peers = list(PEERS if whole else ()) if chosen.peers is None else chosen.peers
+    chosen.variants = list(VARIANTS if whole else ()) if chosen.variants is None else chosen.variants
+    chosen.batches = sorted(set(chosen.batches))
+    chosen.inductor = _pairs("--inductor", chosen.inductor)
+    chosen.constants = {module: _pairs(f"--{module}", vars(chosen).pop(module)) for module in TUNED}
+    _check(chosen)
+    return chosen
+
+
+def _check(chosen: argparse.Namespace) -> None:
+    for folder, names in (("model", [chosen.model]), ("mode", chosen.modes)):
+        known = sorted(file.stem for file in (paths.root() / "conf" / folder).glob("*.yaml"))
+        for name in names:
+            if name not in known:
+                raise UserError(f"--{folder}", f"must be one of {', '.join(known)}", name, f"See conf/{folder}/.")
+    if chosen.batches[0] < 1 or chosen.blocks < 1:
+        raise UserError("--batches, --blocks", "must be 1 or more", [chosen.batches, chosen.blocks], "Give positive numbers.")
+    slot = read_model(chosen)["context_tokens"]
+    if slot < LEAST_SLOT_TOKENS:
+        raise UserError("--model", f"must have slots of {LEAST_SLOT_TOKENS} tokens or more", f"{chosen.model} has {slot}", "Take another.")
+    if not 64 <= chosen.context <= slot:
+        raise UserError("--context", f"must be from 64 to the model's slot of {slot} tokens", chosen.context, "Change it.")
+
+
+def _pairs(flag: str, texts: list[str]) -> dict[str, Any]:
+    try:
+        return {key: json.loads(value) for key, _, value in (text.partition("=") for text in texts)}
+    except json.JSONDecodeError as error:
+        raise UserError(flag, "must be KEY=VALUE with a JSON value", " ".join(texts), "For example KEY=true.") from error
+
+
+if __name__ == "__main__":
+    run_command(main)

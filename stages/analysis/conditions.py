@@ -1,0 +1,90 @@
+"""Which blocks ran under conditions that do not count, by a rule that cannot empty the result.
+
+A marked block is left out, unless that would leave a cell of its shape with under half of its blocks: then all blocks
+of the shape are kept, and the shape is said to have run under that regime throughout (nvbench drops whatever is below
+75 % of the clock, and never ends on a device that is power-capped for good).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from stages.core.records.steps import Block, Conditions, Rotations, Settling
+
+LEAST_CLOCK_SHARE = 0.75  # nvbench's limit, of the largest SM clock
+LARGEST_QUEUE_SHARE = 0.05
+LEAST_CPU_SHARE = 0.9
+LARGEST_OTHER_GROWTH_BYTES = 256 << 20
+LEAST_KEPT_SHARE = 0.5
+HELD_DOWN = ("thermal", "hardware_thermal", "power_brake")  # a power cap alone shows in the clock
+
+
+def marks(block: Block, device: str) -> list[str]:
+    """What speaks against a block: `throttled: ...` and `contended: ...` with their numbers; empty for a good one."""
+    found = block.conditions
+    return [] if found is None else [*_throttled(found), *_contended(found, device)]
+
+
+def _throttled(found: Conditions) -> list[str]:
+    reasons = [f"throttled: {name} for {found.event_us[name]:,.0f} us" for name in HELD_DOWN if found.event_us.get(name, 0.0) > 0]
+    if found.sm_clock_mhz and found.max_sm_clock_mhz and found.sm_clock_mhz < LEAST_CLOCK_SHARE * found.max_sm_clock_mhz:
+        reasons.append(f"throttled: SM clock {found.sm_clock_mhz} of {found.max_sm_clock_mhz} MHz")
+    return reasons
+
+
+def _contended(found: Conditions, device: str) -> list[str]:
+    reasons = []
+    if found.queue_share is not None and found.queue_share > LARGEST_QUEUE_SHARE:
+        reasons.append(f"contended: waited for a processor for {found.queue_share:.0%} of the time")
+    if device == "cpu" and found.cpu_share is not None and found.cpu_share < LEAST_CPU_SHARE:
+        reasons.append(f"contended: had a processor for {found.cpu_share:.0%} of the time")
+    if found.other_growth_bytes is not None and found.other_growth_bytes > LARGEST_OTHER_GROWTH_BYTES:
+        reasons.append(f"contended: others took {found.other_growth_bytes / 2**20:,.0f} MiB of the device")
+    return reasons
+
+
+def kept(blocks: Sequence[Block], device: str) -> list[Block]:
+    """The blocks of one shape that count: those with no mark, or all, where a cell would lose more than half of its own."""
+    good = [block for block in blocks if not marks(block, device)]
+    total, left = Counter(block.cell for block in blocks), Counter(block.cell for block in good)
+    whole = any(left[cell] < LEAST_KEPT_SHARE * count for cell, count in total.items())
+    return list(blocks) if whole else good
+
+
+def sentences(rotations: Rotations) -> list[str]:
+    """What a reader must know: blocks left out, shapes under a regime throughout, cells that did not settle."""
+    out: Counter[str] = Counter()
+    regimes: list[str] = []
+    for shape in dict.fromkeys(block.shape for block in rotations.blocks):
+        blocks = [block for block in rotations.blocks if block.shape == shape]
+        bad = [block for block in blocks if marks(block, rotations.device)]
+        if len(kept(blocks, rotations.device)) == len(blocks):
+            regimes += [f"{shape} ({_listed(_kinds(bad, rotations.device))} of {len(blocks)})"] if bad else []
+        else:
+            out += _kinds(bad, rotations.device)
+    said = [f"blocks left out: {_listed(out)} of {len(rotations.blocks)}"] if out else []
+    if regimes:
+        said.append(f"blocks kept although marked, because too few others are left: {', '.join(regimes)}")
+    return said + _not_settled(rotations)
+
+
+def _not_settled(rotations: Rotations) -> list[str]:
+    """A sentence a cell, with the reason of the first shape."""
+    found: dict[str, list[Settling]] = {}
+    for one in rotations.settling:
+        if not one.settled:
+            found.setdefault(one.cell, []).append(one)
+    return [
+        f"not_settled: {cell} at {', '.join(dict.fromkeys(one.shape for one in some))}; {some[0].shape}: {some[0].reason}"
+        for cell, some in found.items()
+    ]
+
+
+def _kinds(blocks: Iterable[Block], device: str) -> Counter[str]:
+    """Marked blocks by kind; a block may have both."""
+    return Counter(kind for block in blocks for kind in {mark.split(":")[0] for mark in marks(block, device)})
+
+
+def _listed(kinds: Counter[str]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))

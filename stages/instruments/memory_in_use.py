@@ -1,0 +1,20 @@
+"""Bytes that this process holds now, cheap enough to be read along a run."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import torch
+
+STATM = Path("/proc/self/statm")
+
+
+def present_bytes() -> int:
+    """Bytes reserved by torch's CUDA allocator; on a CPU the resident set (0 where /proc does not tell)."""
+    if torch.cuda.is_available():
+        return torch.cuda.memory_reserved()
+    try:
+        return int(STATM.read_text(encoding="utf-8").split()[1]) * resource.getpagesize()
+    except (OSError, IndexError, ValueError):
+        return 0

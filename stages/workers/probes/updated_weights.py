@@ -1,0 +1,75 @@
+"""Weights changed after the mode was ready: in place, from a state dict, and by pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from stages.workers.probes.bench import Bench, answer, copy_weights, difference, relative_error
+from stages.workers.probes.probe import Document, Probe, held_to
+
+
+def _run(bench: Bench) -> Iterator[Document]:
+    """Every weight is rolled by one row, and rolled back: the size of numbers stays, the answer does not."""
+    rows, module = bench.sizes[-1], bench.service.module
+    before = answer(bench.service, rows)
+    _roll(module, 1)
+    copy_weights(module, bench.reference.module)
+    yield _followed(bench, "weights_copied", rows, "copy_")
+    _load_rolled(module, -1)
+    copy_weights(module, bench.reference.module)
+    yield _restored(bench, "weights_loaded", before, "load_state_dict")
+    yield _by_pointer(bench, rows)
+    yield _restored(bench, "weights_restored", before, "the old storage again")
+
+
+def _restored(bench: Bench, name: str, before: torch.Tensor, how: str) -> Document:
+    """The old weights give the old answer."""
+    rows = bench.sizes[-1]
+    return held_to(name, f"decode/{rows}", difference(answer(bench.service, rows), before), bench.repeat_noise, 1, how)
+
+
+def _followed(bench: Bench, name: str, rows: int, how: str) -> Document:
+    """The mode's error against the reference, which has the new weights, under the rule for logits."""
+    exact = answer(bench.reference, rows)
+    own = relative_error(answer(bench.eager, rows), exact)
+    seen = relative_error(answer(bench.service, rows), exact)
+    return held_to(name, f"decode/{rows}", seen, bench.error_limit(own), 1, f"{how}; eager's own error {own:.3g}")
+
+
+def _by_pointer(bench: Bench, rows: int) -> Document:
+    """New storage behind each parameter. A capture holds the old address, as documented: reported, not required."""
+    module = bench.service.module
+    old = [parameter.data for parameter in module.parameters()]
+    try:
+        for parameter in module.parameters():
+            parameter.data = parameter.data.roll(1, 0)
+        copy_weights(module, bench.reference.module)
+        found = _followed(bench, "weights_by_pointer", rows, "parameter.data = new storage")
+    finally:
+        for parameter, data in zip(module.parameters(), old, strict=True):
+            parameter.data = data
+        copy_weights(module, bench.reference.module)
+    if bench.service.mode.replay == "none":
+        return found
+    meaning = "the new weights were read" if found["verdict"] == "pass" else "stale: a replay reads the old address"
+    return found | {"verdict": "reported", "limit": None, "reason": f"parameter.data = new storage; {meaning}"}
+
+
+def _roll(module: Any, shift: int) -> None:
+    for parameter in module.parameters():
+        parameter.copy_(parameter.roll(shift, 0))
+
+
+def _load_rolled(module: Any, shift: int) -> None:
+    module.load_state_dict({name: value.roll(shift, 0) for name, value in module.state_dict().items()})
+
+
+PROBE = Probe(
+    name="updated_weights",
+    hazards=("weights swapped under a capture (peft#2611, vllm#48941, sglang#27140)",),
+    about="follows new weights by copy_ and, where nothing replays, by pointer; load_state_dict of the old ones gives the old answer",
+    run=_run,
+)

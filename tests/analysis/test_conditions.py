@@ -1,0 +1,82 @@
+"""Throttled and contended blocks are left out, and can never empty the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stages.analysis import conditions, rotations
+from stages.core.records.steps import Block, Cell, Conditions, Rotations, Settling
+
+SLOW_CLOCK = Conditions(sm_clock_mhz=900, max_sm_clock_mhz=1980)
+GOOD = Conditions(sm_clock_mhz=1980, max_sm_clock_mhz=1980, event_us={"power_cap": 100.0}, cpu_share=1.0, queue_share=0.0)
+
+
+def block(cell: str, turn: int, us: float, found: Conditions | None, **changes: Any) -> Block:
+    at = {"set_index": 0, "rotation_index": turn, "order_index": 0}
+    defaults: dict[str, Any] = {"shape": "decode/1", "wall_us": [us], "device_us": [], "pipelined_us": us, "conditions": found}
+    return Block(cell=cell, mode=cell, **at, **{**defaults, **changes})
+
+
+def timed(blocks: list[Block], device: str = "cuda", settling: list[Settling] | None = None) -> Rotations:
+    cells = [Cell(cell=cell, mode=cell, status="ok") for cell in sorted({one.cell for one in blocks})]
+    sizes = {"num_sets": 1, "decode_context_tokens": 8, "sequence_steps": 0, "sequence_steps_in_trace": 0}
+    return Rotations(factorial="f", cells=cells, blocks=blocks, sequences=[], device=device, settling=settling or [], **sizes)
+
+
+@pytest.mark.parametrize(
+    ("found", "device", "kind"),
+    [
+        (SLOW_CLOCK, "cuda", "throttled: SM clock 900 of 1980 MHz"),
+        (Conditions(event_us={"hardware_thermal": 12.0}), "cuda", "throttled: hardware_thermal for 12 us"),
+        (Conditions(other_bytes=3 << 30, other_growth_bytes=1 << 30), "cuda", "contended: others took 1,024 MiB"),
+        (Conditions(queue_share=0.2), "cuda", "contended: waited for a processor for 20%"),
+        (Conditions(cpu_share=0.5), "cpu", "contended: had a processor for 50%"),
+    ],
+)
+def test_condition_that_speaks_against_a_block_is_named_with_its_number(found: Conditions, device: str, kind: str) -> None:
+    (mark,) = conditions.marks(block("E", 0, 1.0, found), device)
+    assert mark.startswith(kind)
+
+
+def test_power_cap_at_full_clock_waiting_on_a_gpu_and_other_memory_of_long_standing_are_no_marks() -> None:
+    assert conditions.marks(block("E", 0, 1.0, GOOD), "cuda") == []
+    assert conditions.marks(block("E", 0, 1.0, Conditions(cpu_share=0.5)), "cuda") == []
+    assert conditions.marks(block("E", 0, 1.0, Conditions(other_bytes=9 << 30, other_growth_bytes=0)), "cuda") == []
+    assert conditions.marks(block("E", 0, 1.0, None), "cuda") == []
+
+
+def test_throttled_block_is_left_out_of_the_times_and_counted() -> None:
+    blocks = [block("E", turn, 100.0, GOOD) for turn in range(3)] + [block("E", 3, 900.0, SLOW_CLOCK)]
+    found = timed(blocks)
+    assert rotations.shape_times(found, "E", "decode/1").wall_us.ecdf == [100.0] * 3  # type: ignore[union-attr]
+    assert conditions.sentences(found) == ["blocks left out: 1 throttled of 4"]
+
+
+def test_device_that_throttles_for_good_keeps_every_block_and_says_so() -> None:
+    found = timed([block(cell, turn, 100.0, SLOW_CLOCK) for cell in ("E", "C") for turn in range(4)])
+    assert len(rotations.counted(found, "decode/1")) == 8
+    assert conditions.sentences(found) == ["blocks kept although marked, because too few others are left: decode/1 (8 throttled of 8)"]
+
+
+def test_one_cell_that_would_lose_most_of_its_blocks_keeps_all_of_the_shape() -> None:
+    eager = [block("E", turn, 100.0, SLOW_CLOCK if turn < 3 else GOOD) for turn in range(4)]
+    found = timed(eager + [block("C", turn, 50.0, SLOW_CLOCK if turn < 1 else GOOD) for turn in range(4)])
+    assert len(rotations.counted(found, "decode/1")) == 8
+
+
+@given(st.lists(st.tuples(st.sampled_from("EC"), st.booleans()), min_size=1, max_size=30))
+def test_the_rule_never_takes_more_than_half_of_a_cell(drawn: list[tuple[str, bool]]) -> None:
+    blocks = [block(cell, turn, 1.0, SLOW_CLOCK if bad else GOOD) for turn, (cell, bad) in enumerate(drawn)]
+    left = conditions.kept(blocks, "cuda")
+    for cell in {cell for cell, _ in drawn}:
+        assert 2 * sum(one.cell == cell for one in left) >= sum(one.cell == cell for one in blocks)
+
+
+def test_cell_that_never_settled_is_named() -> None:
+    one = Settling(cell="C", shape="decode/8", set_index=2, num_calls=40, settled=False, reason="the compiler ran for 0.1 s")
+    (said,) = conditions.sentences(timed([block("E", 0, 1.0, GOOD)], settling=[one]))
+    assert said == "not_settled: C at decode/8; decode/8: the compiler ran for 0.1 s"

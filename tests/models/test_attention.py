@@ -1,0 +1,148 @@
+"""The two decode attentions: which one a model gets, and split_kv against the definition in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from stages.core.errors import UserError
+from stages.models.attention import attend_filled, attend_slots, decode_attention
+from stages.models.random_llama import RandomLlama
+from stages.models.rotary import rotate
+
+LARGEST_ERROR = {torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 3e-3}
+
+
+def model(**changes: Any) -> RandomLlama:
+    sizes: dict[str, Any] = {"hidden_size": 128, "num_layers": 2, "num_heads": 4, "num_kv_heads": 2, "head_size": 32, "ffn_size": 64}
+    serving: dict[str, Any] = {"context_tokens": 160, "max_batch": 4, "capture_sizes": [2, 4], "prompt_sizes": [8]}
+    return RandomLlama(name="small", vocab_size=64, rope_theta=1e4, tied=True, seed=3, **{**sizes, **serving, **changes})
+
+
+def test_an_unknown_attention_is_a_user_error() -> None:
+    with pytest.raises(UserError, match=r"model\.attention: must be one of sdpa, split_kv; got flash"):
+        model(attention="flash")
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "dtype", "expected"),
+    [
+        ("sdpa", "cpu", torch.float32, attend_slots),
+        ("sdpa", "cuda", torch.bfloat16, attend_slots),
+        ("split_kv", "cpu", torch.float32, attend_slots),
+        ("split_kv", "cuda", torch.float64, attend_slots),
+        ("split_kv", "cuda", torch.bfloat16, attend_filled),
+        ("split_kv", "cuda", torch.float32, attend_filled),
+    ],
+)
+def test_a_cpu_and_float64_take_sdpa_whatever_was_asked(name: str, device: str, dtype: torch.dtype, expected: Callable[..., Any]) -> None:
+    assert decode_attention(name, device, dtype) is expected
+
+
+def inputs(rows: int, kv_heads: int, group: int, size: int, context: int, dtype: torch.dtype) -> list[Tensor]:
+    """Heads, cos, sin, keys, values; two slots more than rows."""
+    draw = torch.Generator("cuda").manual_seed(size + context)
+    angles = 6 * torch.rand(rows, 1, size // 2, device="cuda", generator=draw).repeat(1, 1, 2)
+    shapes = [(rows, kv_heads * (group + 2), size), *[(rows + 2, kv_heads, context, size)] * 2]
+    heads, keys, values = (torch.randn(shape, device="cuda", generator=draw).to(dtype) for shape in shapes)
+    return [heads, angles.cos().to(dtype), angles.sin().to(dtype), keys, values]
+
+
+def expected_result(heads: Tensor, cos: Tensor, sin: Tensor, positions: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, ...]:
+    """Result, keys and values after the step, row by row in float64."""
+    heads, cos, sin, keys, values = (tensor.double() for tensor in (heads, cos, sin, keys.clone(), values.clone()))
+    num_kv_heads, size = keys.shape[1], keys.shape[3]
+    turned = rotate(heads[:, :-num_kv_heads], cos, sin)
+    rows = []
+    for row, position in enumerate(positions.tolist()):
+        keys[row, :, position], values[row, :, position] = turned[row, -num_kv_heads:], heads[row, -num_kv_heads:]
+        query = turned[row, :-num_kv_heads].view(num_kv_heads, -1, size)
+        weights = (query @ keys[row, :, : position + 1].mT / size**0.5).softmax(-1)
+        rows.append((weights @ values[row, :, : position + 1]).flatten())
+    return torch.stack(rows), keys, values
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", LARGEST_ERROR, ids=str)
+@pytest.mark.parametrize(
+    ("kv_heads", "group", "size", "context"),
+    [(8, 4, 64, 2048), (3, 1, 32, 256), (2, 3, 8, 24), (1, 2, 80, 130), (8, 4, 128, 8192)],
+    ids=str,
+)
+@torch.no_grad()
+def test_split_kv_is_attention_over_the_filled_part(kv_heads: int, group: int, size: int, context: int, dtype: torch.dtype) -> None:
+    from stages.models.split_kv import decode_attention as split_kv
+
+    places = sorted({0, 1, 15, 63, 64, 65, 127, 255, 256, 1000, context // 2, context - 2, context - 1})
+    positions = torch.tensor([place for place in places if place < context], device="cuda")
+    heads, cos, sin, keys, values = inputs(len(positions), kv_heads, group, size, context, dtype)
+    result, new_keys, new_values = expected_result(heads, cos, sin, positions, keys, values)
+    got = split_kv(heads, cos, sin, positions, keys, values)
+    assert (got.double() - result).abs().max() < LARGEST_ERROR[dtype] * result.abs().max()
+    assert (keys.double() - new_keys).abs().max() < LARGEST_ERROR[dtype] * new_keys.abs().max()
+    assert torch.equal(values.double(), new_values)
+
+
+@pytest.mark.gpu
+@torch.no_grad()
+def test_what_lies_behind_a_position_is_never_read() -> None:
+    from stages.models.split_kv import decode_attention as split_kv
+
+    heads, cos, sin, keys, values = inputs(3, 2, 4, 64, 512, torch.bfloat16)
+    positions = torch.tensor([0, 100, 300], device="cuda")
+    for row, position in enumerate(positions.tolist()):
+        keys[row, :, position:], values[row, :, position:] = float("nan"), float("nan")
+    assert split_kv(heads, cos, sin, positions, keys, values).isfinite().all()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@torch.no_grad()
+def test_a_capture_replayed_across_splits_equals_eager_bit_for_bit(precision: str) -> None:
+    """From position 60 a sequence crosses the border of its first split; the graph's grid was fixed before."""
+    small = model(attention="split_kv")
+    decoder = small.load("cuda", precision)
+    runs = []
+    for captured in (False, True):
+        keys, values = small.new_cache("cuda", precision)
+        tokens, positions = torch.tensor([3, 9], device="cuda"), torch.tensor([60, 125], device="cuda")
+        step = replaying(decoder, tokens, positions, keys, values) if captured else decoder.decode
+        runs.append([step(tokens, positions, keys, values)[0].clone() for _ in range(8)])
+    torch.testing.assert_close(runs[1], runs[0], rtol=0, atol=0)
+
+
+def replaying(decoder: Any, *buffers: Any) -> Callable[..., Any]:
+    """A capture of one step whose warm-up leaves the buffers as they were."""
+    tokens, positions = buffers[0].clone(), buffers[1].clone()
+    decoder.decode(*buffers)
+    buffers[0].copy_(tokens)
+    buffers[1].copy_(positions)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        outputs = decoder.decode(*buffers)
+
+    def step(*_: Any) -> Any:
+        graph.replay()
+        return outputs
+
+    return step
+
+
+@pytest.mark.gpu
+@torch.no_grad()
+def test_both_attentions_decode_alike_eagerly_and_compiled() -> None:
+    outcomes = []
+    for attention, compiled in (("sdpa", False), ("split_kv", False), ("split_kv", True)):
+        small = model(attention=attention)
+        decoder = small.load("cuda", "fp32")
+        decode = torch.compile(decoder.decode, fullgraph=True, dynamic=False) if compiled else decoder.decode
+        keys, values = small.new_cache("cuda", "fp32")
+        tokens, positions = torch.tensor([3, 9], device="cuda"), torch.tensor([0, 40], device="cuda")
+        outcomes.append(torch.stack([decode(tokens, positions, keys, values)[0].clone() for _ in range(4)]))
+    torch.testing.assert_close(outcomes[1], outcomes[0], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(outcomes[2], outcomes[0], rtol=1e-4, atol=1e-5)

@@ -1,0 +1,44 @@
+"""What starting costs: the tables of replaced workers and of the middle way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stages.views.tables import starts
+
+MIDDLE = {
+    "supported": True,
+    "reason": "",
+    "first_served_s": 9.0,
+    "switched_s": 80.0,
+    "longest_gap_s": 0.25,
+    "eager_alone_ms": 11.0,
+    "eager_during_ms": 16.5,
+    "mode_after_ms": 3.1,
+    "num_steps_before": 4200,
+    "recompiled": 0,
+}
+
+
+def test_fleet_cost_stands_by_mode_cache_state_and_interval(example: dict[str, Any]) -> None:
+    example["modes"]["compile"]["lifetime"]["replaced"] = {
+        "3600": {"cold": {"share_lost": 0.02, "extra_workers": 0.0204}},
+        "60": {"cold": {"share_lost": 1.0, "extra_workers": None}},
+    }
+    table = starts.replaced(example)
+    assert list(table.columns) == ["mode, caches", "1 min", "1 h"]
+    assert [list(row) for row in table.rows] == [["compile, cold", "100.0 %, never ready", "2.0 %, +0.0204"]]
+
+
+def test_middle_way_has_its_times_or_its_reason(example: dict[str, Any]) -> None:
+    example["modes"]["compile"]["middle_way"] = MIDDLE
+    example["modes"]["cudagraph_trees"]["middle_way"] = {"supported": False, "reason": "not measured"}
+    table = starts.middle_way(example)
+    rows = {row[0]: row for row in table.rows}
+    assert rows["compile"][1:5] == ["9.00 s", "80.0 s", "0.250 s", "11.0"]
+    assert rows["cudagraph_trees"][-1] == "not measured"
+
+
+def test_study_without_either_has_no_such_table(example: dict[str, Any]) -> None:
+    assert not starts.replaced(example).rows
+    assert not starts.middle_way(example).rows
