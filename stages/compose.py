@@ -42,7 +42,7 @@ def compose_study(params: Params, device: str, conf: Path) -> dict[str, Any]:
     baseline = documents[f"{BASELINE}.yaml"]
     for document in documents.values():
         document["baseline"] = baseline["mode"]
-        document["code"]["correctness"] = digest.of_document([document["code"]["correctness"], baseline["code"]["load"]])
+        document["code"]["correctness"] = digest.of_document([document["code"]["correctness"], baseline["code"]["mode"]])
     for name in params.factorials:
         composed = _hydra(params, BASELINE, device, conf, name)["factorial"]
         factorial = checked_factorial(composed, name, _names(conf, "mode"))
@@ -114,6 +114,7 @@ def _check_overrides(overrides: list[str], own: set[str]) -> None:
 def _code_hashes(targets: dict[str, str], components: dict[str, Any]) -> dict[str, str]:
     module = {key: target.rpartition(".")[0] for key, target in targets.items()}
     code = {stage: digest.of_code([f"stages.{stage}", module["model"], module["mode"]]) for stage in MEASURING_STAGES}
+    code["mode"] = digest.of_code([module["mode"]])
     code["trace"] = digest.of_code(["stages.trace", module["trace"], module["model"]])
     code["files"] = digest.of_document({key: [digest.of_file(file) for file in item.files()] for key, item in components.items()})
     return code

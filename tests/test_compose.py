@@ -47,7 +47,7 @@ def azure_file(tmp_path: Path) -> str:
 def test_every_mode_composes(mode: str) -> None:
     document = composed(mode)
     assert (document["mode"]["name"], document["device"]) == (mode, "cpu")
-    assert set(document["code"]) == {*MEASURING_STAGES, "trace", "files"}
+    assert set(document["code"]) == {*MEASURING_STAGES, "mode", "trace", "files"}
 
 
 @pytest.mark.parametrize("model", names("model"))
@@ -92,7 +92,7 @@ def test_only_code_of_its_own_mode_and_model_counts_for_a_mode() -> None:
     assert all(eager[stage] != dynamo[stage] for stage in MEASURING_STAGES)
     assert eager["trace"] == dynamo["trace"]
     other = composed(model="known_answer", trace="chat")["code"]
-    assert all(other[key] != eager[key] for key in eager if key != "trace")
+    assert all(other[key] != eager[key] for key in eager if key not in ("trace", "mode"))
 
 
 @pytest.mark.parametrize(

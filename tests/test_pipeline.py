@@ -242,7 +242,7 @@ def test_answers_were_checked_on_every_shape(project: Project, mode: str) -> Non
     record = read(project.study / "correctness" / f"{mode}.json", CorrectnessRecord)
     assert record.data is not None
     assert record.data.verdict == "correct"
-    assert {check.subject for check in record.data.checks} == {"prefill/32", "decode/1", "decode/2"}
+    assert {check.subject for check in record.data.checks} >= {"prefill/32", "decode/1", "decode/2"}
     names = {check.name for check in record.data.checks}
     assert ("bit_identical_to_eager" in names) == (mode == "eager")
 

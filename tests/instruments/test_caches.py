@@ -35,9 +35,8 @@ def test_pgo_job_and_remote_caches_of_torch_are_read(tmp_path: Path, monkeypatch
     import torch.compiler.config as compiler
 
     monkeypatch.setenv("CUDA_CACHE_PATH", str(tmp_path))
-    monkeypatch.setattr(compiler, "job_id", "nightly")
-    monkeypatch.setattr(inductor, "fx_graph_remote_cache", True)
-    found = caches.cache_state("inductor")
+    with compiler.patch(job_id="nightly"), inductor.patch(fx_graph_remote_cache=True):
+        found = caches.cache_state("inductor")
     assert (found.pgo_job_id, found.remote_caches["fx_graph"], found.remote_caches["aot_autograd"]) == ("nightly", True, False)
     assert found.unknown == ""
 
