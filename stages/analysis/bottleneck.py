@@ -76,7 +76,8 @@ def _name(shares: dict[str, float], words: Words) -> str:
 
 def _sentence(profile: ProfiledStep, name: str, wall_us: float, shares: dict[str, float], words: Words) -> str:
     largest = max(words.idle, key=lambda idle: shares[idle])
+    shape = f"decode at batch {profile.size}" if profile.phase == "decode" else f"prefill of {profile.size} tokens"
     return (
-        f"{profile.phase}/{profile.size} is {name.replace('_', '-')}: of {wall_us:,.0f} us {words.text} for {shares[words.busy]:.0%}; "
-        f"the largest idle share is {largest} with {shares[largest]:.0%}"
+        f"{shape} is {name.replace('_', '-').replace('python', 'Python')}: of {wall_us:,.0f} µs {words.text} for {shares[words.busy]:.0%}; "
+        f"the largest idle share is {largest.replace('python', 'Python')} with {shares[largest]:.0%}"
     )

@@ -36,7 +36,7 @@ def test_idle_is_unprofiled_wall_less_busy_and_split_by_profiled_host_time() -> 
     assert found.name == "launch_bound"
     assert found.dilation == 2.0
     assert found.shares == pytest.approx({"busy": 0.2, "launch": 0.4, "python": 0.24, "wait": 0.08, "compile": 0.0, "other": 0.08})
-    assert "1,000 us the device was busy for 20%" in found.sentence
+    assert "1,000 µs the device was busy for 20%" in found.sentence
 
 
 def test_sixty_percent_busy_is_device_bound() -> None:

@@ -27,7 +27,7 @@ def test_ceilings_are_sums_over_the_plans_steps() -> None:
 def test_bottleneck_is_that_of_the_shape_that_takes_most_time() -> None:
     found = diagnosed([point(10, 1000.0, 900.0, 800.0), point(1000, 1000.0, 100.0, 90.0, size=8)], GPU, can_replay=True)
     assert found.name == "python_bound"
-    assert found.sentence.startswith("decode/8")
+    assert found.sentence.startswith("decode at batch 8")
 
 
 @pytest.mark.parametrize(
