@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from stages.analysis.comparison import SECTIONS, Difference, environment_changes, new_fallbacks
 from stages.views import palette, words
 from stages.views.markdown import escaped
 from stages.views.tables.table import Table
+from stages.views.templating import templates
 
 TITLES = {
     "fallbacks": "Fallbacks",
@@ -103,12 +103,10 @@ def as_markdown(comparison: Comparison) -> str:
 
 def as_html(comparison: Comparison) -> str:
     """One page that asks for nothing else."""
-    templates = Environment(
-        loader=PackageLoader("stages.views"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    templates.filters["clean"] = words.clean
+    environment = templates(autoescape=True)
+    environment.filters["clean"] = words.clean
     tone = {"worse": "bad", "better": "good", "undecided": "warn", "same": "none"}
-    return templates.get_template("comparison.html.j2").render(
+    return environment.get_template("comparison.html.j2").render(
         comparison=comparison, tone=tone, light=Markup(palette.declarations(dark=False)), dark=Markup(palette.declarations(dark=True))
     )
 

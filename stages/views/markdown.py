@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from stages.views import headline, words
-from stages.views.badges import badges
-from stages.views.certainty import certainty, switch
-from stages.views.document import Study, dig
+from stages.views import words
+from stages.views.contents import contents
+from stages.views.document import Study
 from stages.views.drawing import Drawn
-from stages.views.sections import reproduction, sections
+from stages.views.templating import templates
 
 _SPECIAL = re.compile(r"([\\`*\[\]|~#!$])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"})
@@ -20,24 +17,12 @@ _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 
 def render(study: Study, drawn: Mapping[str, Drawn]) -> str:
     """The report as GitHub-flavoured Markdown; `figures/<name>.svg` must lie beside it."""
-    templates = Environment(
-        loader=PackageLoader("stages.views"), autoescape=False, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    templates.filters |= {"md": escaped, "fence": fence}
-    return templates.get_template("report.md.j2").render(
+    environment = templates(autoescape=False)
+    environment.filters |= {"md": escaped, "fence": fence}
+    return environment.get_template("report.md.j2").render(
         title=str(study.get("name", "study")),
         created_at=str(study.get("created_at", "")),
-        sentence=headline.sentence(study),
-        context=headline.context(study),
-        badges=badges(study),
-        why=headline.why(study),
-        price=headline.price(study),
-        certainty=certainty(study),
-        switch=switch(study),
-        configuration=words.clean_lines(dig(study, "verdict", "configuration") or ""),
-        first=drawn.get("lifetime"),
-        sections=sections(study, drawn),
-        commands=reproduction(study),
+        **contents(study, drawn),
     )
 
 

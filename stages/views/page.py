@@ -5,37 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from stages.views import headline, palette, words
-from stages.views.badges import badges
-from stages.views.certainty import certainty, switch
-from stages.views.document import Study, dig
+from stages.views import palette, words
+from stages.views.contents import contents
+from stages.views.document import Study
 from stages.views.drawing import Drawn
-from stages.views.sections import reproduction, sections
+from stages.views.templating import templates
 
 
 def render(study: Study, drawn: Mapping[str, Drawn]) -> str:
     """The page. Everything that a configuration, a trace or an error wrote is escaped; figures are inline SVG."""
-    templates = Environment(
-        loader=PackageLoader("stages.views"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    templates.filters |= {"clean": words.clean, "lines": stacked_lines}
-    return templates.get_template("report.html.j2").render(
+    environment = templates(autoescape=True)
+    environment.filters |= {"clean": words.clean, "lines": stacked_lines}
+    return environment.get_template("report.html.j2").render(
         title=words.clean(study.get("name", "study")),
         created_at=words.clean(study.get("created_at", "")),
-        sentence=headline.sentence(study),
-        context=headline.context(study),
-        badges=badges(study),
-        why=headline.why(study),
-        price=headline.price(study),
-        certainty=certainty(study),
-        switch=switch(study),
-        configuration=words.clean_lines(dig(study, "verdict", "configuration") or ""),
-        first=drawn.get("lifetime"),
-        sections=sections(study, drawn),
-        commands=reproduction(study),
+        **contents(study, drawn),
         light=Markup(palette.declarations(dark=False)),
         dark=Markup(palette.declarations(dark=True)),
         svg=_trusted,
