@@ -46,7 +46,7 @@ FACTS = {
 def describe(device: str) -> dict[str, Any]:
     """environment.json for `device` (auto, cpu, cuda). Raises UserError when the machine cannot do what is asked."""
     torch_version, torch_cuda = _torch()
-    gpu = hardware.first_gpu()
+    gpu = hardware.visible_gpu()
     usable = gpu is not None and torch_cuda is not None
     if device == "cuda" and not usable:
         why = "no GPU found" if gpu is None else f"torch {torch_version} is a CPU build"

@@ -56,7 +56,7 @@ def test_torch_is_not_imported(tmp_path: Path) -> None:
     assert run(tmp_path, code, device="cpu").stdout == "False\n"
 
 
-@pytest.mark.skipif(hardware.first_gpu() is not None, reason="this machine has a GPU")
+@pytest.mark.skipif(hardware.visible_gpu() is not None, reason="this machine has a GPU")
 def test_cuda_without_a_gpu_is_one_line_and_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "study" / "environment.json"
     file.parent.mkdir()
@@ -107,7 +107,7 @@ def test_torch_that_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def with_gpu(monkeypatch: pytest.MonkeyPatch, torch_cuda: str | None) -> None:
-    monkeypatch.setattr(hardware, "first_gpu", lambda: H200)
+    monkeypatch.setattr(hardware, "visible_gpu", lambda: H200)
     monkeypatch.setattr(environment, "_torch", lambda: ("2.13.0", torch_cuda))
 
 

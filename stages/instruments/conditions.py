@@ -11,6 +11,7 @@ import os
 from typing import Any
 
 from stages.core.records.steps import Conditions
+from stages.instruments.hardware import nvml_handle
 
 EVENTS = {
     "power_cap": "NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP",
@@ -25,7 +26,7 @@ class Watch:
 
     def __init__(self, device: str) -> None:
         """Remember what others hold on the device now."""
-        self._handle = _handle() if device == "cuda" else None
+        self._handle = nvml_handle() if device == "cuda" else None
         self._own_bytes = 0
         self._others_at_start = self._used_bytes()
         self._events_us = self._read_events()
@@ -87,16 +88,6 @@ class Watch:
             return {}
         found = zip(known, values, strict=True)
         return {name: value.value.ullVal / 1e3 for name, value in found if value.nvmlReturn == pynvml.NVML_SUCCESS}
-
-
-def _handle() -> Any:
-    import pynvml
-
-    try:
-        pynvml.nvmlInit()
-        return pynvml.nvmlDeviceGetHandleByIndex(0)
-    except pynvml.NVMLError:
-        return None
 
 
 def _thousandth(value: int | None) -> float | None:

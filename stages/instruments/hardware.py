@@ -6,6 +6,7 @@ import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from stages.core.records.base import Host
 
@@ -22,15 +23,35 @@ class GPU:
     cuda: str
 
 
-def first_gpu() -> GPU | None:
-    """The first GPU, or None where there is no NVML or no device."""
+def nvml_handle() -> Any:
+    """NVML's handle of the GPU that a worker calls `cuda:0`, or None where there is no NVML or no such device.
+
+    NVML does not heed CUDA_VISIBLE_DEVICES: its first entry is looked up here, an index in the order of the PCI bus
+    (workers run with CUDA_DEVICE_ORDER=PCI_BUS_ID) or a UUID, which may be shortened.
+    """
     import pynvml
 
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
     try:
         pynvml.nvmlInit()
-        if pynvml.nvmlDeviceGetCount() == 0:
-            return None
-        handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+        if first.isdigit():
+            return pynvml.nvmlDeviceGetHandleByIndex(int(first))
+        if first.startswith("MIG-"):
+            return pynvml.nvmlDeviceGetHandleByUUID(first)
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+        return next((handle for handle in handles if first and _text(pynvml.nvmlDeviceGetUUID(handle)).startswith(first)), None)
+    except pynvml.NVMLError:
+        return None
+
+
+def visible_gpu() -> GPU | None:
+    """The GPU that workers use, or None where they see none."""
+    import pynvml
+
+    handle = nvml_handle()
+    if handle is None:
+        return None
+    try:
         memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
         version = pynvml.nvmlSystemGetCudaDriverVersion()
         return GPU(
@@ -46,19 +67,21 @@ def first_gpu() -> GPU | None:
 
 
 def energy_j() -> float | None:
-    """NVML's cumulative energy counter of the first GPU in joules, or None where it has none."""
+    """NVML's cumulative energy counter of the GPU in joules, or None where it has none."""
     import pynvml
 
+    handle = nvml_handle()
+    if handle is None:
+        return None
     try:
-        pynvml.nvmlInit()
-        return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(pynvml.nvmlDeviceGetHandleByIndex(0))) / 1000
+        return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)) / 1000
     except pynvml.NVMLError:
         return None
 
 
 def host() -> Host:
     """This host now: what may differ between two runs in equal environments."""
-    gpu = first_gpu()
+    gpu = visible_gpu()
     return Host(
         hostname=socket.gethostname(),
         gpu_uuid=gpu.uuid if gpu else None,

@@ -21,6 +21,8 @@ from typing import Any
 from stages.core import paths
 
 LOG_TAIL_LINES = 20
+DEVICE_ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+"""torch's default puts the fastest GPU first; NVML counts along the bus (`stages.instruments.hardware`)."""
 
 
 class WorkerFailed(Exception):
@@ -49,7 +51,7 @@ class Worker:
                 stdout=log,
                 stderr=log,
                 pass_fds=(child_reads, child_writes),
-                env={**os.environ, **environment, "OPMODE_ROOT": str(paths.root())},
+                env={**os.environ, **DEVICE_ORDER, **environment, "OPMODE_ROOT": str(paths.root())},
                 cwd=Path(__file__).resolve().parents[2],
             )
         os.close(child_reads)

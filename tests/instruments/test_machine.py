@@ -6,13 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pynvml
 import pytest
 
 from stages.instruments import caches, hardware
 
 
 def no_gpu() -> bool:
-    return hardware.first_gpu() is None
+    return hardware.visible_gpu() is None
 
 
 @pytest.mark.skipif(not no_gpu(), reason="this machine has a GPU")
@@ -46,3 +47,42 @@ def test_memory_of_a_cpu_process_is_its_resident_set() -> None:
     assert memory.peak_bytes() > 50_000_000
     assert memory.reserved_bytes() >= memory.peak_bytes() - 1
     assert memory.graph_pool_bytes() == memory.outside_allocator_bytes() == memory.allocated_bytes() == 0
+
+
+class Machine:
+    """NVML of a machine with three GPUs, each its own handle."""
+
+    uuids = ("GPU-8932f937-d72c", "GPU-12345678-aaaa", "GPU-12999999-bbbb")
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(pynvml, "nvmlInit", lambda: None)
+        monkeypatch.setattr(pynvml, "nvmlDeviceGetCount", lambda: len(self.uuids))
+        monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", self._handle)
+        monkeypatch.setattr(pynvml, "nvmlDeviceGetUUID", lambda handle: self.uuids[handle])
+
+    def _handle(self, index: int) -> int:
+        if index >= len(self.uuids):
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_INVALID_ARGUMENT)
+        return index
+
+
+@pytest.mark.parametrize(
+    ("visible", "index"),
+    [(None, 0), ("2", 2), ("1,0", 1), ("GPU-1299", 2), ("GPU-12345678-aaaa,0", 1), ("", None), ("-1", None), ("7", None), ("GPU-77", None)],
+)
+def test_nvml_asks_the_gpu_that_cuda_shows(monkeypatch: pytest.MonkeyPatch, visible: str | None, index: int | None) -> None:
+    Machine(monkeypatch)
+    if visible is None:
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    else:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert hardware.nvml_handle() == index
+
+
+@pytest.mark.gpu
+def test_nvml_and_torch_speak_of_one_gpu() -> None:
+    import torch
+
+    found = hardware.visible_gpu()
+    assert found is not None
+    assert str(torch.cuda.get_device_properties(0).uuid) in found.uuid
