@@ -124,7 +124,8 @@ def _factorial_document(factorial: FactorialSettings, documents: dict[str, Any])
     known = {name.removesuffix(".yaml") for name in documents if "/" not in name}
     resolved = {cell: documents[f"{mode}.yaml"] if mode in known else None for cell, mode in factorial.cells.items()}
     measured = {cell: relevant_config("steady_state", typed_settings(one, cell)) for cell, one in resolved.items() if one}
-    return {"name": factorial.name, "modes": factorial.cells, "twins": factorial.twins, "cells": resolved, "measured": measured}
+    chosen = {"name": factorial.name, "modes": factorial.cells, "twins": factorial.twins, "finalists": factorial.finalists}
+    return {**chosen, "cells": resolved, "measured": measured}
 
 
 def _write(folder: Path, documents: dict[str, Any]) -> None:

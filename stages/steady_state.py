@@ -3,6 +3,7 @@
 One cell runs at a time, in balanced order (E C R CR, then reversed, then rotated), so that every contrast is taken
 inside a rotation and slow drift of the machine cancels. A process has an offset of its own: the unit of repetition is
 a fresh set of processes. A/A twins (the same mode twice) show what the machine itself calls different.
+With `finalists` one heat of all cells comes first, and only the fastest go on.
 Reads config/factorial/<name>.yaml, trace/. Writes steady_state/<name>.json.
 
     python -m stages.steady_state --factorial inductor_manual
@@ -11,7 +12,8 @@ Reads config/factorial/<name>.yaml, trace/. Writes steady_state/<name>.json.
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial as bind
 from typing import Any
 
@@ -23,17 +25,22 @@ from stages.core.partial import Partial
 from stages.core.records.steps import Cell, Rotations, SteadyStateRecord
 from stages.core.typed_yaml import load_yaml
 from stages.instruments.conditions import Watch
+from stages.workers.heat import NUM_ROTATIONS, after_heat, ranked
 from stages.workers.measurement import Study, require_item, unavailable, worker, write_record
 from stages.workers.process import Worker, WorkerFailed
 from stages.workers.rotation import FILL_SHARE, Rotation, Set
 
 
-def measure(study: Study, name: str, cells: list[Cell], settings: dict[str, Settings], partial: Partial) -> Rotations:
-    """All sets of one factorial; `settings` has the cells that can run."""
+def measure(study: Study, name: str, cells: list[Cell], settings: dict[str, Settings], finalists: int, partial: Partial) -> Rotations:
+    """All sets of one factorial; `settings` has the cells that can run. With `finalists` (0: none) only the fastest of a heat."""
     options = next(iter(settings.values())).measure.steady_state
+    entrants = {cell: one for cell, one in settings.items() if not cell.endswith("#2")}
+    heat = partial.part("heat", Set, bind(_measure_heat, study, entrants)) if 0 < finalists < len(entrants) else None
+    if heat:
+        cells = after_heat(cells, ranked(heat), heat.failed, finalists)
+        settings = {cell.cell: settings[cell.cell] for cell in cells if cell.status == "ok"}
     sets = [partial.part(f"set-{index}", Set, bind(_measure_set, study, settings, index)) for index in range(options.num_sets)]
     failed = {cell: reason for one in sets for cell, reason in one.failed.items()}
-    context = study.plan.context_tokens // FILL_SHARE
     sequences = [run for one in sets for run in one.sequences if run.cell not in failed]
     return Rotations(
         factorial=name,
@@ -41,7 +48,7 @@ def measure(study: Study, name: str, cells: list[Cell], settings: dict[str, Sett
             cell.model_copy(update={"status": "failed", "reason": failed[cell.cell]}) if cell.cell in failed else cell for cell in cells
         ],
         num_sets=options.num_sets,
-        decode_context_tokens=context,
+        decode_context_tokens=study.plan.context_tokens // FILL_SHARE,
         sequence_steps=max((run.num_steps for run in sequences), default=0),
         sequence_steps_in_trace=study.plan.num_steps,
         blocks=[block for one in sets for block in one.blocks if block.cell not in failed],
@@ -50,14 +57,28 @@ def measure(study: Study, name: str, cells: list[Cell], settings: dict[str, Sett
         ceilings=next((one.ceilings for one in sets if one.ceilings), None),
         device=str(study.environment["device"]),
         stopped=[one.stopped for one in sets],
+        timer=next((one.timer for one in sets if one.timer), None),
+        heat=heat.sequences if heat else [],
     )
 
 
+def _measure_heat(study: Study, settings: dict[str, Settings]) -> Set:
+    with rotation(study, settings, 0) as found:
+        return found.heat(NUM_ROTATIONS)
+
+
 def _measure_set(study: Study, settings: dict[str, Settings], index: int) -> Set:
+    with rotation(study, settings, index) as found:
+        return found.run()
+
+
+@contextmanager
+def rotation(study: Study, settings: dict[str, Settings], index: int) -> Iterator[Rotation]:
+    """A set of fresh processes, alive together until the end."""
     watch = Watch(str(study.environment["device"]))
     with ExitStack() as stack:
         workers = {cell: stack.enter_context(worker(study, one, f"steady-{cell}")) for cell, one in settings.items()}
-        return Rotation(study, settings, index, _ready(workers), watch).run()
+        yield Rotation(study, settings, index, _ready(workers), watch)
 
 
 def _ready(workers: dict[str, Worker]) -> tuple[dict[str, Worker], dict[str, str]]:
@@ -101,9 +122,8 @@ def main() -> None:
     cells, runnable = cells_of(document)
     hashes = factorial_hashes(document, study.plan, study.environment)
     why_not = "" if runnable else "; ".join(f"{cell.cell}: {cell.reason}" for cell in cells)
-    write_record(
-        study, "steady_state", name, SteadyStateRecord, hashes, lambda partial: measure(study, name, cells, runnable, partial), why_not
-    )
+    measured = bind(measure, study, name, cells, runnable, int(document.get("finalists", 0)))
+    write_record(study, "steady_state", name, SteadyStateRecord, hashes, measured, why_not)
 
 
 if __name__ == "__main__":

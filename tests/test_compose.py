@@ -184,6 +184,7 @@ def edited_conf(folder: Path, file: str, text: str) -> Path:
         (FACTORIAL, "name: baseline_only\ncells: {E: eager, C: eagre}\ntwins: []\n", "cells.C: must name a file in conf/mode/; got eagre"),
         (FACTORIAL, "name: baseline_only\ncells: {E: eager}\ntwins: [X]\n", "twins: must name cells of the factorial; got X. Cells: E"),
         (FACTORIAL, "name: baseline_only\ncells: [eager]\ntwins: []\n", "factorial.baseline_only: cells: "),
+        (FACTORIAL, "name: baseline_only\ncells: {E: eager}\ntwins: []\nfinalists: 2\n", "finalists: must be 0 .*; got 2"),
         (FACTORIAL, "name: baseline_only\ncells: {E: eager}\ntwins: 3\n", "factorial.baseline_only: twins: "),
         (FACTORIAL, "name: baseline_only\ncells: {E: eager}\ntwins: []\npairs: 1\n", "factorial.baseline_only: pairs: "),
     ],

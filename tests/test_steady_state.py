@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -89,6 +91,26 @@ def test_cell_that_breaks_is_failed_and_the_others_are_measured(small: SmallStud
     assert (cells["E"].status, cells["dynamo"].status) == ("ok", "failed")
     assert "no_such_backend" in cells["dynamo"].reason
     assert {block.cell for block in record.data.blocks} == {run.cell for run in record.data.sequences} == {"E"}
+
+
+def test_only_the_fastest_of_the_heat_go_on(small: SmallStudy) -> None:
+    file = small.folder / "config" / "factorial" / "inductor_manual.yaml"
+    given = load_yaml(file)
+    for cell, layers in (("E", 1), ("A", 12), ("B", 1)):
+        given["cells"][cell] = copy.deepcopy(given["cells"]["E"])
+        given["cells"][cell]["model"]["num_layers"] = layers
+    cells = {cell: given["cells"][cell] for cell in ("E", "A", "B")}
+    final = {**given, "modes": dict.fromkeys(cells, "eager"), "cells": cells, "twins": [], "finalists": 2}
+    file.write_text(yaml.safe_dump(final), encoding="utf-8")
+    status, text = small.run("steady_state", "--factorial", "inductor_manual")
+    record = read(small.folder / "steady_state" / "inductor_manual.json", SteadyStateRecord)
+    assert (status, record.status) == (0, "ok"), text
+    assert record.data is not None
+    assert {run.cell for run in record.data.heat} == {"E", "A", "B"}
+    assert {block.cell for block in record.data.blocks} == {run.cell for run in record.data.sequences} == {"E", "B"}
+    fate = {cell.cell: (cell.status, cell.reason) for cell in record.data.cells}
+    assert (fate["E"][0], fate["B"][0], fate["A"][0]) == ("ok", "ok", "skipped")
+    assert re.match(r"number 3 of the heat: [\d.]+ s for the sequence, [\d.]+ s would have been enough", fate["A"][1])
 
 
 def test_unknown_factorial_is_one_line(small: SmallStudy, tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ def factorial_hashes(document: Mapping[str, Any], plan: Plan, environment: Mappi
     cells = {cell: typed_settings(one, f"cell {cell}") for cell, one in document["cells"].items() if one}
     config = {cell: relevant_config("steady_state", settings) for cell, settings in cells.items()}
     code = digest.of_document({cell: settings.code.get("steady_state", "") for cell, settings in cells.items()})
-    return _hashes([config, document["modes"], document["twins"]], plan, environment, code)
+    chosen = [document["modes"], document["twins"], document.get("finalists", 0)]
+    return _hashes([config, *chosen], plan, environment, code)
 
 
 def check_current(record: Record[Any], expected: Hashes) -> None:

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from stages.core.composed import Settings
 from stages.core.records.base import Document
-from stages.core.records.steps import Block, Ceilings, SequenceRun, Settling
+from stages.core.records.steps import Block, Ceilings, SequenceRun, Settling, TimerCheck
 from stages.instruments.conditions import Watch
 from stages.workers.measurement import Study
 from stages.workers.process import Worker, WorkerFailed
@@ -30,6 +30,7 @@ class Set(Document):
     failed: dict[str, str]
     settling: list[Settling] = Field(default_factory=list)
     ceilings: Ceilings | None = None
+    timer: TimerCheck | None = None
     stopped: str = ""
 
 
@@ -52,31 +53,46 @@ class Rotation:
         self.sequences: list[SequenceRun] = []
         self.settling: list[Settling] = []
         self.ceilings: Ceilings | None = None
+        self.timer: TimerCheck | None = None
 
     def run(self) -> Set:
-        """The ceilings (first set only), the warm-up, then every shape and the sequence, rotation by rotation."""
+        """The ceilings and the clocks (first set only), the warm-up, then every shape and the sequence, rotation by rotation."""
+        first = next(iter(self.workers), "")
         if self.set_index == 0:
-            self._attempt(next(iter(self.workers), ""), self._measure_ceilings)
-        for cell in self.workers:
-            self._attempt(cell, self._settle)
+            self._attempt(first, self._measure_ceilings)
+            self._attempt(first, self._check_timers)
+        self._settle_all()
         self.watch.own()
         self.watch.read()  # events of the warm-up belong to no block
         options = next(iter(self.settings.values())).measure.steady_state
         stopped = f"cap: {options.num_rotations} rotations"
         for rotation_index in range(options.num_rotations):
             self._rotate(rotation_index)
-            if reason := enough(self.blocks, rotation_index + 1, options.target_width):
+            if reason := enough(self.blocks, rotation_index + 1, options.target_width, first):
                 stopped = reason
                 break
         measured = {"blocks": self.blocks, "sequences": self.sequences, "settling": self.settling}
-        return Set(**measured, failed=self.failed, ceilings=self.ceilings, stopped=stopped)
+        return Set(**measured, failed=self.failed, ceilings=self.ceilings, timer=self.timer, stopped=stopped)
+
+    def heat(self, num_rotations: int) -> Set:
+        """Only passes over the sequence, to see which cells are fastest."""
+        self._settle_all()
+        for rotation_index in range(num_rotations):
+            self._sequences(rotation_index)
+        return Set(blocks=[], sequences=self.sequences, failed=self.failed)
+
+    def _settle_all(self) -> None:
+        for cell in self.workers:
+            self._attempt(cell, self._settle)
 
     def _rotate(self, rotation_index: int) -> None:
-        order = balanced_order(list(self.workers), rotation_index)
         for shape in self._shapes():
-            for order_index, cell in enumerate(order):
+            for order_index, cell in enumerate(balanced_order(list(self.workers), rotation_index)):
                 self._attempt(cell, bind(self._block, shape=shape, rotation_index=rotation_index, order_index=order_index))
-        for cell in order:
+        self._sequences(rotation_index)
+
+    def _sequences(self, rotation_index: int) -> None:
+        for cell in balanced_order(list(self.workers), rotation_index):
             self._attempt(cell, bind(self._sequence, rotation_index=rotation_index))
 
     def _shapes(self) -> list[str]:
@@ -95,6 +111,14 @@ class Rotation:
     def _measure_ceilings(self, cell: str) -> None:
         found = self.workers[cell].ask("stages.workers.ceilings:measure_ceilings")
         self.ceilings = Ceilings(**found) if found else None
+
+    def _check_timers(self, cell: str) -> None:
+        """A Triton that does not compile is no fault of the cell."""
+        try:
+            found = self.workers[cell].ask("stages.workers.timer_check:check_timers")
+        except WorkerFailed as error:
+            found = {"agrees": None, "reason": error.reason}
+        self.timer = TimerCheck(**found) if found else None
 
     def _settle(self, cell: str) -> None:
         found = self.workers[cell].ask("stages.workers.settling:settle", shapes=self._shapes(), context_tokens=self.context_tokens)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
+from stages.instruments.clocks import wall_us
 from stages.workers.service import Service
 
 WINDOW_CALLS = 5
@@ -30,10 +32,11 @@ def settle(service: Service, shapes: list[str], context_tokens: int) -> list[dic
 def _settled(service: Service, shape: str) -> dict[str, Any]:
     began_s = time.perf_counter()
     windows: list[list[float]] = []
+    call = partial(service.run, shape)
     reason = ""
     while len(windows) < MAX_WINDOWS and (time.perf_counter() - began_s < MAX_SECONDS or len(windows) < 2):
         compiled_s = service.instruments["phases"].total_s()
-        windows.append([_wall_us(service, shape) for _ in range(WINDOW_CALLS)])
+        windows.append([wall_us(call, service.synchronize) for _ in range(WINDOW_CALLS)])
         spent_s = service.instruments["phases"].total_s() - compiled_s
         reason = f"the compiler ran for {spent_s:.3f} s" if spent_s > 0 else disagreement(windows)
         if not reason:
@@ -51,10 +54,3 @@ def disagreement(windows: Sequence[Sequence[float]]) -> str:
     if abs(before - last) <= TOLERANCE * last:
         return ""
     return f"medians of consecutive windows are {before:,.0f} and {last:,.0f} us"
-
-
-def _wall_us(service: Service, shape: str) -> float:
-    began = time.perf_counter_ns()
-    service.run(shape)
-    service.synchronize()
-    return (time.perf_counter_ns() - began) / 1e3

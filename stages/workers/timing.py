@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import torch
 
 from stages.core.records.plan import Request
+from stages.instruments.clocks import device_us, wall_us
 from stages.instruments.contention import Stretch
 from stages.traces.planning import padded
 from stages.traces.scheduling import PlanSettings, simulate
@@ -27,12 +29,13 @@ def time_block(service: Service, shape: str, num_calls: int, pipelined_calls: in
     """
     service.fill(context_tokens, torch.Generator().manual_seed(0))
     compiled_s = service.instruments["phases"].total_s()
-    first_call_us, *_ = [_wall_us(service, shape) for _ in range(SETTLING_CALLS)]
+    call = partial(service.run, shape)
+    first_call_us, *_ = [wall_us(call, service.synchronize) for _ in range(SETTLING_CALLS)]
     stretch = Stretch()
     document = {
         "first_call_us": first_call_us,
-        "wall_us": [_wall_us(service, shape) for _ in range(num_calls)],
-        "device_us": [_device_us(service, shape) for _ in range(num_calls)] if service.device == "cuda" else [],
+        "wall_us": [wall_us(call, service.synchronize) for _ in range(num_calls)],
+        "device_us": [device_us(call) for _ in range(num_calls)] if service.device == "cuda" else [],
         "pipelined_us": _pipelined_us(service, shape, pipelined_calls),
     }
     spent_s = service.instruments["phases"].total_s() - compiled_s
@@ -80,22 +83,6 @@ def _all_steps(service: Service, requests: list[dict[str, Any]], plan_settings: 
             yield service.decode_shape(step.size), step.size
         else:
             yield service.prefill_shape(step.size), 1
-
-
-def _wall_us(service: Service, shape: str) -> float:
-    began = time.perf_counter_ns()
-    service.run(shape)
-    service.synchronize()
-    return (time.perf_counter_ns() - began) / 1e3
-
-
-def _device_us(service: Service, shape: str) -> float:
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    begin.record()
-    service.run(shape)
-    end.record()
-    end.synchronize()
-    return float(begin.elapsed_time(end)) * 1e3
 
 
 def _pipelined_us(service: Service, shape: str, num_calls: int) -> float:

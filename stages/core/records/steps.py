@@ -24,6 +24,23 @@ class Ceilings(Document):
     matrix_size: int
 
 
+class Spin(Document):
+    """Runs of a kernel that spins for a known time, `launched` or `replayed` in a CUDA graph: its own count, and both clocks, us."""
+
+    how: str
+    spun_us: list[float]
+    device_us: list[float]
+    wall_us: list[float]
+
+
+class TimerCheck(Document):
+    """Whether device events and the host's clock agree with that kernel within 1 %; None where it could not run. See `reason`."""
+
+    agrees: bool | None
+    reason: str
+    spins: list[Spin] = Field(default_factory=list)
+
+
 class Conditions(Document):
     """The machine at a block's end, and what changed since the block before; None where nothing reads it.
 
@@ -107,7 +124,8 @@ class Cell(Document):
 class Rotations(Document):
     """All blocks of all sets of one factorial, in the order they ran. Shapes are named `decode/8`, `prefill/512`.
 
-    `stopped`: a sentence a set, what ended its rotations: `cap: ...` or `target: ...`.
+    `stopped`: a sentence a set, what ended its rotations: `cap: ...` or `target: ...`. `timer`: the check of the clocks, on a
+    GPU. `heat`: where only the fastest cells went on, the passes over the sequence that chose them.
     """
 
     factorial: str
@@ -123,6 +141,8 @@ class Rotations(Document):
     ceilings: Ceilings | None = None
     device: str = ""
     stopped: list[str] = Field(default_factory=list)
+    timer: TimerCheck | None = None
+    heat: list[SequenceRun] = Field(default_factory=list)
 
 
 class SteadyStateRecord(Record[Rotations]):
