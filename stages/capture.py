@@ -21,7 +21,7 @@ from stages.core.composed import Settings
 from stages.core.errors import run_command
 from stages.core.partial import Partial
 from stages.core.records.path import CaptureRecord, Evidence, Memory, MemorySample, PathProof, PathRun, ProfiledStep, ShapeCoverage
-from stages.instruments.compiler_sentences import limit_reached
+from stages.instruments.compiler_sentences import limit_reached, unknown_thread
 from stages.workers.churn import churn_of
 from stages.workers.evidence import judge
 from stages.workers.measurement import Study, measure_mode, require_item, worker
@@ -45,14 +45,14 @@ def measure(study: Study, settings: Settings, partial: Partial) -> PathProof:
 
 @contextmanager
 def explained(log: Path) -> Iterator[None]:
-    """Add to a worker's failure which function reached torch's recompile limit, and by which guard: the error does not say."""
+    """Add to a worker's failure what its error does not say: which guard reached the recompile limit, or a thread unknown to Trees."""
     try:
         yield
     except WorkerFailed as error:
-        reached = limit_reached(log.read_text(encoding="utf-8", errors="replace"))
-        if reached is None:
+        said = limit_reached(log.read_text(encoding="utf-8", errors="replace")) or unknown_thread(error.log_tail)
+        if said is None:
             raise
-        raise WorkerFailed(f"{error.reason}; {reached}", error.log_tail) from error
+        raise WorkerFailed(f"{error.reason.rstrip(': ')}; {said}", error.log_tail) from error
 
 
 def proof_of(study: Study, settings: Settings, walked: dict[str, Any], profile: list[ProfiledStep], memory: Memory) -> PathProof:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stages.instruments.intervals import Interval, clipped, length, minus, union
+from stages.instruments.intervals import Interval, clipped, length, minus, of_event, union
 
 Events = Sequence[dict[str, Any]]
 _REGION = "Torch-Compiled Region"
@@ -26,13 +26,13 @@ def share_outside(
 
     None without work, and where the session marks no region at all (counters then tell whether anything compiled ran).
     """
-    marked = [_span(event) for event in events if event["name"].startswith(_REGION)]
+    marked = [of_event(event) for event in events if event["name"].startswith(_REGION)]
     if not marked:
         return None
     regions = union(span for one in marked for span in clipped([one], _around(windows)))
     if device == "cuda":
         return _kernels_outside(events, work, regions)
-    outside = length(minus(union(_span(event) for event in work), regions))
+    outside = length(minus(union(of_event(event) for event in work), regions))
     return outside / (outside + length(regions)) if work else None
 
 
@@ -49,7 +49,3 @@ def _inside(moment: float | None, regions: list[Interval]) -> bool:
 
 def _around(windows: Sequence[Interval]) -> Interval:
     return (min(begin for begin, _ in windows), max(end for _, end in windows)) if windows else (0.0, 0.0)
-
-
-def _span(event: dict[str, Any]) -> Interval:
-    return (float(event["ts"]), float(event["ts"]) + float(event["dur"]))

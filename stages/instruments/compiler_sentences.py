@@ -6,13 +6,13 @@ The texts are torch's, private, read on 2.11 and 2.13. A message of another form
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import PurePath
 
 _LONGEST = 240
 _RECOMPILE = re.compile(r"Recompiling function (?P<name>\S+) in (?P<file>.+?):(?P<line>\d+)\n")
 _GUARD = re.compile(r"- \d+/\d+: (?P<guard>.+)")
-_BREAK = re.compile(r"Graph break in user code at (?P<file>.+?):(?P<line>\d+)\n")
+_BREAK = re.compile(r"Graph break (?:\([^)]*\) )?in user code at (?P<file>.+?):(?P<line>\d+)\n")
 _LIMIT = re.compile(r"hit config\.(?P<limit>\w+) \((?P<number>\d+)\)")
 _LIMIT_PLACE = re.compile(r"function: '(?P<name>[^']+)' \((?P<file>.+?):(?P<line>\d+)\)")
 _LAST_REASON = re.compile(r"last reason: (?:\d+/\d+: )?(?P<guard>.+)")
@@ -52,6 +52,13 @@ def limit_reached(text: str) -> str | None:
     if not limit or not place or not guard:
         return None
     return f"{place['name']} at {_place(place)} reached {limit['limit']} {limit['number']}: {_guard(guard)}"
+
+
+def unknown_thread(trace: Iterable[str]) -> str | None:
+    """What an assertion of CUDAGraph Trees means that has no text of its own: its state is per thread (torch 2.11)."""
+    if any("_is_key_in_tls" in line for line in trace):
+        return "CUDAGraph Trees was called from a thread that it does not know: this torch keeps its state in the thread that imported it"
+    return None
 
 
 def cudagraph_skip(message: str) -> str:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 Interval = tuple[float, float]
+
+
+def of_event(event: Mapping[str, Any]) -> Interval:
+    """The time of a complete event of a Chrome trace (`ts` and `dur`, us)."""
+    begin = float(event["ts"])
+    return begin, begin + float(event["dur"])
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:

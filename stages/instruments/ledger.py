@@ -44,26 +44,10 @@ class ExpectationFailed(AssertionError):
 
 
 @dataclass
-class CallCounters(PathCounters):
-    """Path counters that also tell compiled calls which went through CUDAGraph Trees (`tree_call`) from those that did not."""
-
-    def _counting(self, compiled: Any, output_graph: Any) -> Any:
-        counted = super()._counting(compiled, output_graph)
-
-        def told_apart(*arguments: Any) -> Any:
-            runs = self.counts["tree_run"]
-            result = counted(*arguments)
-            self.counts["tree_call"] += self.counts["tree_run"] > runs
-            return result
-
-        return told_apart
-
-
-@dataclass
 class Ledger:
     """Counts since the watch began, or since `restart()`; they stand still once it is over."""
 
-    counters: PathCounters = field(default_factory=CallCounters)
+    counters: PathCounters = field(default_factory=PathCounters)
     log: CompilerLog = field(default_factory=CompilerLog)
     _began: Counter[str] = field(default_factory=Counter)
     _ended: Counter[str] | None = None
@@ -140,12 +124,13 @@ class Ledger:
 @contextmanager
 def watch() -> Iterator[Ledger]:
     """Count in this process until the block ends; torch's classes and loggers are then as they were. Imports torch."""
-    from stages.instruments.reversible import counted, listened
-
     ledger = Ledger()
-    with counted(ledger.counters), listened(ledger.log):  # the counters import the modules whose loggers are heard
+    try:
+        ledger.counters.install()  # imports the modules whose loggers are heard
+        ledger.log.install()
         ledger.restart()
-        try:
-            yield ledger
-        finally:
-            ledger.close()
+        yield ledger
+    finally:
+        ledger.close()
+        ledger.log.remove()
+        ledger.counters.remove()

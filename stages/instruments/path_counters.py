@@ -1,8 +1,8 @@
 """Counters of what really ran: compiled calls, compilations, captures, recordings, replays.
 
-Class-level wrappers, installed before the first compilation, in proof processes only (cost about 4 us a call through
-CUDAGraph Trees). Names checked on torch 2.11 and 2.13; a missing one is listed in `missing`, and evidence that would
-need it becomes `not_proven`.
+Class-level wrappers, installed before the first compilation, in proof processes and under `watch` only; what they cost a
+step: `benchmarks/ledger.py`. Names checked on torch 2.11 and 2.13; a missing one is listed in `missing`, and evidence
+that would need it becomes `not_proven`.
 """
 
 from __future__ import annotations
@@ -21,23 +21,38 @@ _COUNTED = (
     ("torch._inductor.cudagraph_trees", "CUDAGraphTreeManager", "execute_node", "tree_replay"),
     ("torch._inductor.cudagraph_trees", "CUDAGraphTreeManager", "run", "tree_run"),
 )
+_ABSENT = object()
 
 
 @dataclass
 class PathCounters:
-    """Counts since the process began; `snapshot()` before and after a step gives what the step did."""
+    """Counts since the process began; `snapshot()` before and after a step gives what the step did.
+
+    `compiled_call` counts calls of compiled functions, `tree_call` those of them that went through CUDAGraph Trees.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     backends: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     _inside: set[str] = field(default_factory=set)
+    _replaced: list[tuple[Any, str, Any]] = field(default_factory=list)
 
     def install(self) -> None:
         """Wrap every counted name that this torch has."""
+        self.missing.clear()
         for module, owner, method, counter in _COUNTED:
             self._count_method(module, owner, method, counter)
         self._count_compiled_calls()
         self._count_cudagraphify()
+
+    def remove(self) -> None:
+        """Put back every attribute that `install` replaced; functions compiled meanwhile go on counting."""
+        while self._replaced:
+            owner, name, original = self._replaced.pop()
+            if original is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
 
     def snapshot(self) -> Counter[str]:
         """The counts now, with Dynamo's own counters of graphs and graph breaks."""
@@ -48,6 +63,10 @@ class PathCounters:
         now["graph_break"] = sum(counters["graph_break"].values())
         now["cudagraph_skip"] = counters["inductor"]["cudagraph_skips"]
         return now
+
+    def _replace(self, owner: Any, name: str, value: Any) -> None:
+        self._replaced.append((owner, name, vars(owner).get(name, _ABSENT)))  # absent: inherited
+        setattr(owner, name, value)
 
     def _count_method(self, module: str, owner: str, method: str, counter: str) -> None:
         try:
@@ -67,7 +86,7 @@ class PathCounters:
             finally:
                 self._inside.discard(counter)
 
-        setattr(cls, method, counted)
+        self._replace(cls, method, counted)
 
     def _count_cudagraphify(self) -> None:
         module = importlib.import_module("torch._inductor.compile_fx")
@@ -80,7 +99,7 @@ class PathCounters:
             self.counts["cudagraphify"] += 1
             return original(*arguments, **keywords)
 
-        module.cudagraphify = counted  # type: ignore[attr-defined]
+        self._replace(module, "cudagraphify", counted)
 
     def _count_compiled_calls(self) -> None:
         try:
@@ -94,7 +113,7 @@ class PathCounters:
         def call_user_compiler(this: Any, *arguments: Any, **keywords: Any) -> Any:
             return self._counting(original(this, *arguments, **keywords), this)
 
-        OutputGraph.call_user_compiler = call_user_compiler  # type: ignore[method-assign, assignment]
+        self._replace(OutputGraph, "call_user_compiler", call_user_compiler)
 
     def _counting(self, compiled: Callable[..., Any], output_graph: Any) -> Callable[..., Any]:
         from torch._guards import CompileContext
@@ -107,7 +126,10 @@ class PathCounters:
         def counted(*arguments: Any) -> Any:
             self.counts["compiled_call"] += 1
             self.counts[key] += 1
-            return compiled(*arguments)
+            runs = self.counts["tree_run"]
+            result = compiled(*arguments)
+            self.counts["tree_call"] += self.counts["tree_run"] > runs
+            return result
 
         return counted
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from stages.core.records.path import KernelTime, ProfiledStep
 from stages.instruments.compiled_regions import share_outside
-from stages.instruments.intervals import Interval, clipped, length, minus, union
+from stages.instruments.intervals import Interval, clipped, length, minus, of_event, union
 
 _DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 _OPERATORS = ("cpu_op",)
@@ -43,7 +43,7 @@ class ProfiledCalls:
 
     def windows(self, shape: str) -> list[Interval]:
         """Host intervals of the marked calls of one shape."""
-        return [_interval(event) for event in self.events if event["name"] == f"opmode {shape}" and event.get("cat") == "user_annotation"]
+        return [of_event(event) for event in self.events if event["name"] == f"opmode {shape}" and event.get("cat") == "user_annotation"]
 
     def within(self, window: Interval, categories: tuple[str, ...]) -> list[dict[str, Any]]:
         """Events of these categories that begin inside a window."""
@@ -110,9 +110,9 @@ def _times(calls: ProfiledCalls, window: Interval, categories: tuple[str, ...]) 
     """Wall, busy, and the idle time by what the host did then: compile > launch > wait > Python, each once."""
     host = calls.within(window, ("cuda_runtime", "cuda_driver", "cpu_op", "python_function", "user_annotation"))
     compiling = [event for event in host if any(word in event["name"] for word in _COMPILING) or event["name"] == "dynamo"]
-    busy = clipped(union(_interval(event) for event in calls.within(window, categories)), window)
+    busy = clipped(union(of_event(event) for event in calls.within(window, categories)), window)
     if categories == _OPERATORS:  # the compiler's own regions look like operators
-        busy = minus(busy, union(_interval(event) for event in compiling))
+        busy = minus(busy, union(of_event(event) for event in compiling))
     idle = minus([window], busy)
     kinds = {
         "host_compile_us": compiling,
@@ -121,7 +121,7 @@ def _times(calls: ProfiledCalls, window: Interval, categories: tuple[str, ...]) 
     }
     result = {"wall_us": window[1] - window[0], "busy_us": length(busy)}
     for key, events in kinds.items():
-        spans = clipped(union(_interval(event) for event in events), window)
+        spans = clipped(union(of_event(event) for event in events), window)
         remaining = minus(idle, spans)
         result[key], idle = length(idle) - length(remaining), remaining
     result["host_python_us"] = length(idle)
@@ -135,7 +135,3 @@ def _top(work: list[dict[str, Any]], num_calls: int) -> list[KernelTime]:
         total[event["name"][:120]] += event["dur"]
         count[event["name"][:120]] += 1
     return [KernelTime(name=name, total_us=time / num_calls, count=count[name] / num_calls) for name, time in total.most_common(15)]
-
-
-def _interval(event: dict[str, Any]) -> Interval:
-    return (float(event["ts"]), float(event["ts"]) + float(event["dur"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stages.instruments.compiler_sentences import SENTENCES, kind_of, limit_reached
+from stages.instruments.compiler_sentences import SENTENCES, kind_of, limit_reached, unknown_thread
 
 MESSAGES = {
     "recompiled": (
@@ -33,6 +33,13 @@ MESSAGES = {
     "branch": (
         "graph_breaks",
         "Graph break in user code at /a/b/model.py:12\nGraph Break Reason: Data-dependent branching\n  Explanation: Detected it.",
+        "graph_break",
+        "graph break at model.py:12: Data-dependent branching",
+    ),
+    "branch again": (
+        "graph_breaks",
+        "Graph break (user stack suppressed due to duplicate graph break) in user code at /a/b/model.py:12\n"
+        "Graph Break Reason: Data-dependent branching\n  Explanation: Detected it.",
         "graph_break",
         "graph break at model.py:12: Data-dependent branching",
     ),
@@ -98,3 +105,13 @@ def test_limit_is_found_in_a_whole_log_with_its_prefixes() -> None:
     log = "\n".join(["starting", *(prefix + line for line in MESSAGES["limit"][1].splitlines()), "the end"])
     assert limit_reached(log) == "step at model.py:19 reached recompile_limit 8: tensor 'x' size mismatch at index 0. expected 9, actual 10"
     assert limit_reached("nothing happened") is None
+
+
+def test_assertion_without_a_text_is_explained_by_its_line() -> None:
+    trace = [
+        '  File "torch/_inductor/cudagraph_trees.py", line 359, in get_obj',
+        "    assert torch._C._is_key_in_tls(attr_name)",
+        "AssertionError",
+    ]
+    assert "from a thread that it does not know" in str(unknown_thread(trace))
+    assert unknown_thread(trace[::2]) is None

@@ -49,6 +49,19 @@ class ReadsTensor(Decoder):
         return logits / (1 + logits.abs().max())
 
 
+class Waits(Decoder):
+    def after(self, logits: Tensor) -> Tensor:
+        logits.abs().max().item()  # planted: waits for the host and drops what it read
+        return logits * 2
+
+
+class Scaled(Decoder):
+    scale = 1.0
+
+    def after(self, logits: Tensor) -> Tensor:
+        return logits * self.scale
+
+
 class Remembers(Decoder):
     """Keeps what it saw: state that starts as a tensor made outside the step."""
 
@@ -101,7 +114,7 @@ class Unindexed(Indexed):
     block_class = PlainBlock
 
 
-KINDS = {kind.__name__: kind for kind in (Branches, Selects, ReadsItem, ReadsTensor, Grows, Stays, Indexed, Unindexed)}
+KINDS = {kind.__name__: kind for kind in (Branches, Selects, ReadsItem, ReadsTensor, Waits, Scaled, Grows, Stays, Indexed, Unindexed)}
 
 
 @dataclass

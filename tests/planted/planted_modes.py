@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from stages.modes.captured import CapturedEager
 from stages.modes.compiled import Compiled
 
 
@@ -78,12 +80,88 @@ class FreshCaches(Compiled):
 
 @dataclass(kw_only=True)
 class SwapsWeights(Compiled):
-    """Gives a weight a new address before every step."""
+    """Gives a weight an address that it never had before every step, as a server that swaps whole checkpoints."""
 
     def transformed(self, function: Callable[..., Any], num_shapes: int) -> Callable[..., Any]:
-        self.module = getattr(function, "__self__")  # noqa: B009 - a bound method's module
+        self.module, self.storages = getattr(function, "__self__"), []  # noqa: B009 - a bound method's module
         return super().transformed(function, num_shapes)
 
     def before_step(self) -> None:
         super().before_step()
+        self.storages.append(self.module.norm.weight.data)  # kept, or the allocator hands the address out again
         self.module.norm.weight.data = self.module.norm.weight.data.clone()
+
+
+@dataclass(kw_only=True)
+class CopiesWeights(SwapsWeights):
+    """The healthy twin: the new weight is copied into the address that it has."""
+
+    def before_step(self) -> None:
+        Compiled.before_step(self)
+        self.module.norm.weight.copy_(self.module.norm.weight.clone())
+
+
+@dataclass(kw_only=True)
+class CompilesTheCopy(Compiled):
+    """Compiles only what no CUDA graph can hold, a copy to the host; the step itself stays eager."""
+
+    def transformed(self, function: Callable[..., Any], num_shapes: int) -> Callable[..., Any]:
+        fetched = super().transformed(lambda logits: logits.cpu(), num_shapes)
+
+        def step(*arguments: Any) -> Any:
+            logits, following = function(*arguments)
+            fetched(logits)
+            return logits, following
+
+        return step
+
+
+@dataclass(kw_only=True)
+class OnAnotherThread(Compiled):
+    """Calls the compiled step from a thread of its own, as a server with an executor does."""
+
+    def transformed(self, function: Callable[..., Any], num_shapes: int) -> Callable[..., Any]:
+        compiled = super().transformed(function, num_shapes)
+        executor = ThreadPoolExecutor(1)
+        return lambda *arguments: executor.submit(compiled, *arguments).result()
+
+
+@dataclass(kw_only=True)
+class CapturesSmall(CapturedEager):
+    """Captures no decode batch above 1 and runs larger ones eagerly, as engines do past their largest captured size."""
+
+    def held(self, call: Callable[[], Any], pool: Any) -> Callable[[], Any]:
+        self.num_held = getattr(self, "num_held", 0) + 1
+        return call if self.num_held == 2 else super().held(call, pool)  # prompts first, then the largest batch
+
+
+@dataclass(kw_only=True)
+class ScalesLate(CapturedEager):
+    """Changes a number that the step reads, after the step was captured."""
+
+    steps_before_change: int = 12  # ready after ten
+
+    def transformed(self, function: Callable[..., Any], num_shapes: int) -> Callable[..., Any]:
+        self.module, self.steps = getattr(function, "__self__"), 0  # noqa: B009 - a bound method's module
+        return super().transformed(function, num_shapes)
+
+    def before_step(self) -> None:
+        self.steps += 1
+        if self.steps == self.steps_before_change:
+            type(self.module).scale = 2.0
+
+
+@dataclass(kw_only=True)
+class OtherAttention(Compiled):
+    """Lets scaled_dot_product_attention choose another backend than every other mode has."""
+
+    def transformed(self, function: Callable[..., Any], num_shapes: int) -> Callable[..., Any]:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        step = super().transformed(function, num_shapes)
+
+        def chosen(*arguments: Any) -> Any:
+            with sdpa_kernel([SDPBackend.MATH]):
+                return step(*arguments)
+
+        return chosen

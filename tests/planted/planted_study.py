@@ -6,15 +6,19 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from stages.core.records.base import read
+from stages.core.records.base import Record, read
+from stages.core.records.correctness import CorrectnessRecord
 from stages.core.records.path import CaptureRecord
+from stages.core.records.steps import SteadyStateRecord
 from tests.workers.small_study import ROOT, SmallStudy
 
 HERE = Path(__file__).resolve().parent
+RecordType = TypeVar("RecordType", bound=Record[Any])
 
 
 def copy_project(home: Path) -> Path:
@@ -27,9 +31,15 @@ def copy_project(home: Path) -> Path:
 
 @dataclass
 class PlantedStudy(SmallStudy):
-    """A small study whose commands run in that project."""
+    """A small study whose commands run in that project; `tell` gets the verdict and the reason of each record."""
 
     project: Path = field(default=ROOT, kw_only=True)
+    tell: Callable[[str, Any], None] = field(default=lambda *_: None, kw_only=True)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Compile caches are the project's, so that equal kernels are compiled once."""
+        return {**super().variables, "OPMODE_BUILD": str(self.project / "build")}
 
     def start(self, stage: str, *arguments: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", f"stages.{stage}", *arguments]
@@ -39,14 +49,39 @@ class PlantedStudy(SmallStudy):
 
     def captured(self, mode: str) -> CaptureRecord:
         """Run the public command; its record."""
-        status, text = self.run("capture", "--mode", mode)
+        record = self._measured("capture", CaptureRecord, "mode", mode)
+        found = record.data.evidence if record.data else None
+        self._say(found.verdict if found else record.status, "; ".join(found.reasons) if found else record.reason)
+        return record
+
+    def checked(self, mode: str) -> CorrectnessRecord:
+        """The same of the correctness stage."""
+        record = self._measured("correctness", CorrectnessRecord, "mode", mode)
+        failed = [f"{check.name} on {check.subject}" for check in record.data.checks if check.verdict == "fail"] if record.data else []
+        self._say(record.data.verdict if record.data else record.status, "; ".join(failed[:3]) or record.reason)
+        return record
+
+    def timed(self, factorial: str) -> SteadyStateRecord:
+        """The same of the steady state."""
+        return self._measured("steady_state", SteadyStateRecord, "factorial", factorial)
+
+    def _measured(self, stage: str, kind: type[RecordType], item: str, name: str) -> RecordType:
+        status, text = self.run(stage, f"--{item}", name)
         assert status == 0, text
-        return read(self.folder / "capture" / f"{mode}.json", CaptureRecord)
+        return read(self.folder / stage / f"{name}.json", kind)
+
+    def _say(self, verdict: str, reason: str) -> None:
+        self.tell("verdict", verdict)
+        self.tell("reason", reason)
 
     def plant(self, mode: str, **changes: Any) -> None:
-        """Edit the composed configuration: `model_kind`, or keys of `edit`."""
+        """Edit the composed configuration: `model_kind`, `mode_class`, or keys of `edit`."""
         if kind := changes.pop("model_kind", None):
             changes |= {"model___target_": "stages.models.planted.Planted", "model__kind": kind}
         if planted := changes.pop("mode_class", None):
             changes["mode___target_"] = f"stages.modes.planted.{planted}"
         self.edit(mode, **changes)
+
+    def plant_cell(self, cell: str, **changes: Any) -> None:
+        """Edit one cell of the composed factorial."""
+        self.edit("factorial/inductor_manual", **{f"cells__{cell}__{key}": value for key, value in changes.items()})

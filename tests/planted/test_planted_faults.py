@@ -4,38 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stages.core.errors import UserError
+from stages.core.records.answer import AttributionRecord
 from stages.core.records.base import read
 from stages.core.records.path import Evidence
-from stages.core.records.steps import SteadyStateRecord
-from tests.planted.planted_study import PlantedStudy, copy_project
-from tests.workers.small_study import write_study
+from tests.planted.conftest import Make
+from tests.planted.planted_study import PlantedStudy
 
 pytestmark = pytest.mark.slow
 SIZES = ("model.max_batch=12", f"model.capture_sizes={list(range(1, 13))}")
 NINE = (*SIZES, "trace.num_requests=60", "measure.plan.virtual_decode_step_ms=60")  # plans nine of the twelve sizes
-MakeStudy = Callable[..., PlantedStudy]
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copy_project(tmp_path_factory.mktemp("project"))
-
-
-@pytest.fixture
-def make(project: Path, tmp_path: Path) -> MakeStudy:
-    def study(mode: str = "dynamo", overrides: tuple[str, ...] = (), **changes: Any) -> PlantedStudy:
-        longer = ("measure.capture.max_launched_steps=400",)
-        small = PlantedStudy(write_study(tmp_path, *dict.fromkeys(("eager", mode)), overrides=(*longer, *overrides)).home, project=project)
-        small.plant(mode, **changes)
-        return small
-
-    return study
+DYNAMO = {"backend": "eager", "transform": "dynamo"}
 
 
 def evidence(study: PlantedStudy, mode: str = "dynamo") -> Evidence:
@@ -50,7 +33,8 @@ def check_healthy(found: Evidence) -> None:
     assert found.num_graph_breaks == found.num_recompiles == found.num_recompile_limit_hits == 0
 
 
-def test_ninth_shape_past_the_limit_is_not_credited(make: MakeStudy) -> None:
+@pytest.mark.fault("nine shapes with dynamic=False")
+def test_ninth_shape_past_the_limit_is_not_credited(make: Make) -> None:
     found = evidence(make(overrides=NINE, mode_class="WithoutLimit"))
     assert found.verdict == "refuted"
     assert found.path_counts["eager"] > 0
@@ -58,11 +42,13 @@ def test_ninth_shape_past_the_limit_is_not_credited(make: MakeStudy) -> None:
     assert any("decode at decoder.py:" in reason and "reached recompile_limit 8" in reason for reason in found.reasons)
 
 
-def test_nine_shapes_within_the_limit_are_healthy(make: MakeStudy) -> None:
+@pytest.mark.twin("nine shapes with dynamic=False")
+def test_nine_shapes_within_the_limit_are_healthy(make: Make) -> None:
     check_healthy(evidence(make(overrides=NINE)))
 
 
-def test_branch_on_data_is_told_with_its_reason_and_line(make: MakeStudy) -> None:
+@pytest.mark.fault("graph break by a data-dependent if")
+def test_branch_on_data_is_told_with_its_reason_and_line(make: Make) -> None:
     found = evidence(make(model_kind="Branches"))
     (text, *_) = [finding.reason for finding in found.findings if finding.kind == "graph_break"]
     assert found.num_graph_breaks >= 1
@@ -70,48 +56,57 @@ def test_branch_on_data_is_told_with_its_reason_and_line(make: MakeStudy) -> Non
     assert text in found.reasons
 
 
-def test_item_in_the_middle_fails_with_its_line(make: MakeStudy) -> None:
+@pytest.mark.fault(".item() in the middle")
+def test_item_in_the_middle_fails_with_its_line(make: Make) -> None:
     record = make(model_kind="ReadsItem").captured("dynamo")  # each value that the host read is a guard of what follows
     assert record.status == "failed"
     assert re.search(r"at planted\.py:\d+ reached recompile_limit 4: .*\.item\(\)", record.reason)
 
 
+@pytest.mark.twin("graph break by a data-dependent if", ".item() in the middle")
 @pytest.mark.parametrize("kind", ["Selects", "ReadsTensor"])
-def test_same_computation_without_a_break_is_healthy(make: MakeStudy, kind: str) -> None:
+def test_same_computation_without_a_break_is_healthy(make: Make, kind: str) -> None:
     check_healthy(evidence(make(model_kind=kind)))
 
 
-def test_cache_that_grows_by_one_each_step_fails_with_the_guard(make: MakeStudy) -> None:
+@pytest.mark.fault("KV cache that grows by one each step")
+def test_cache_that_grows_by_one_each_step_fails_with_the_guard(make: Make) -> None:
     record = make(model_kind="Grows").captured("dynamo")
     assert record.status == "failed"
     assert "FailOnRecompileLimitHit" in record.reason
     assert "reached recompile_limit 4: tensor 'self.seen' size mismatch at index 0" in record.reason
 
 
-def test_cache_that_keeps_its_size_is_healthy(make: MakeStudy) -> None:
+@pytest.mark.twin("KV cache that grows by one each step", "input made outside inference_mode")
+def test_cache_that_keeps_its_size_is_healthy(make: Make) -> None:
     check_healthy(evidence(make(model_kind="Stays")))
 
 
-def test_input_made_outside_inference_mode_compiles_a_second_graph(make: MakeStudy) -> None:
+@pytest.mark.fault("input made outside inference_mode")
+def test_input_made_outside_inference_mode_compiles_a_second_graph(make: Make) -> None:
     found = evidence(make(model_kind="Stays", mode_class="InsideInferenceMode"))
     (finding,) = [finding for finding in found.findings if finding.kind == "recompile"]
     assert "dispatch key set mismatch" in finding.reason
     assert "made outside inference_mode" in finding.reason
 
 
-def test_backend_that_ignores_the_mode_is_refused_by_the_configuration(make: MakeStudy) -> None:
+@pytest.mark.fault("backend=eager with mode=")
+def test_backend_that_ignores_the_mode_is_refused_by_the_configuration(make: Make) -> None:
     study = make(mode__compile_mode="reduce-overhead")
     status, text = study.run("capture", "--mode", "dynamo")
+    study.tell("reason", text)
     assert status == 2
     assert "mode.compile_mode: is ignored by torch unless backend is inductor; got backend=eager" in text
 
 
-def test_backend_that_ignores_the_mode_refutes_the_claim_of_inductor(make: MakeStudy) -> None:
+@pytest.mark.fault("backend=eager with mode=")
+def test_backend_that_ignores_the_mode_refutes_the_claim_of_inductor(make: Make) -> None:
     found = evidence(make("compile", mode_class="IgnoredMode"), "compile")
     assert (found.verdict, found.reasons[0]) == ("refuted", "compiled by eager, claimed inductor")
 
 
-def test_number_of_a_layer_that_specialises_fails_with_its_guard(make: MakeStudy) -> None:
+@pytest.mark.fault("per-layer integer that specialises")
+def test_number_of_a_layer_that_specialises_fails_with_its_guard(make: Make) -> None:
     record = make("compile_regional", mode__backend="eager", mode__transform="dynamo", model__num_layers=9, model_kind="Indexed").captured(
         "compile_regional"
     )
@@ -120,14 +115,16 @@ def test_number_of_a_layer_that_specialises_fails_with_its_guard(make: MakeStudy
     assert "self.index" in record.reason
 
 
-def test_layers_without_a_number_compile_once_for_all(make: MakeStudy) -> None:
+@pytest.mark.twin("per-layer integer that specialises")
+def test_layers_without_a_number_compile_once_for_all(make: Make) -> None:
     study = make("compile_regional", mode__backend="eager", mode__transform="dynamo", model__num_layers=9, model_kind="Unindexed")
     found = evidence(study, "compile_regional")
     check_healthy(found)
     assert found.num_compiled_calls == 9 * found.num_steps
 
 
-def test_recompile_along_the_trace_is_told_with_its_step_and_guard(make: MakeStudy) -> None:
+@pytest.mark.fault("attribute changed after capture")
+def test_recompile_along_the_trace_is_told_with_its_step_and_guard(make: Make) -> None:
     study = make(mode_class="ChangesLate")
     record = study.captured("dynamo")
     assert record.data
@@ -143,36 +140,79 @@ def test_recompile_along_the_trace_is_told_with_its_step_and_guard(make: MakeStu
     assert churn.num_events == found.num_recompiles >= 1
 
 
-def test_compile_inside_the_timed_window_voids_it(project: Path, tmp_path: Path) -> None:
-    study = PlantedStudy(write_study(tmp_path, "eager", "dynamo", factorials=("inductor_manual",)).home, project=project)
-    changes = {"cells__dynamo__mode___target_": "stages.modes.planted.ChangesLate", "cells__dynamo__mode__steps_before_change": 150}
-    study.edit("factorial/inductor_manual", **changes)
-    status, text = study.run("steady_state", "--factorial", "inductor_manual")
-    assert status == 0, text
-    found = read(study.folder / "steady_state" / "inductor_manual.json", SteadyStateRecord)
-    assert found.data, found.reason
-    blocks = {(block.mode, block.voided.partition(" for ")[0]) for block in found.data.blocks}
-    sequences = {(run.mode, run.voided.partition(" for ")[0]) for run in found.data.sequences}
-    voided = {(mode, reason) for mode, reason in blocks | sequences if reason}
+@pytest.mark.fault("compile inside the timed window")
+def test_compile_inside_the_timed_window_voids_it(make: Make) -> None:
+    study = make(factorials=("inductor_manual",))
+    study.plant_cell("dynamo", mode___target_="stages.modes.planted.ChangesLate", mode__steps_before_change=150)
+    voided = voided_blocks(study)
+    study.tell("reason", "; ".join(f"{mode}: {reason}" for mode, reason in voided))
     assert voided == {("dynamo", "the compiler ran")}
 
 
-def test_trees_on_a_cpu_are_unavailable(make: MakeStudy) -> None:
+@pytest.mark.twin("compile inside the timed window", "attribute changed after capture", "backend=eager with mode=")
+def test_timed_window_without_a_compile_is_healthy_and_so_is_its_proof(make: Make) -> None:
+    study = make(factorials=("inductor_manual",))
+    assert voided_blocks(study) == set()
+    check_healthy(evidence(study))
+
+
+def voided_blocks(study: PlantedStudy) -> set[tuple[str, str]]:
+    """Modes whose timed blocks or sequences do not count, and why, without the seconds."""
+    found = study.timed("inductor_manual")
+    assert found.data, found.reason
+    return {(one.mode, one.voided.partition(" for ")[0]) for one in (*found.data.blocks, *found.data.sequences) if one.voided}
+
+
+@pytest.mark.fault("SDPA choosing another backend in one mode")
+def test_other_attention_in_one_mode_stops_its_contrasts(make: Make) -> None:
+    missing = confounds(make, mode___target_="stages.modes.planted.OtherAttention")
+    assert any(text.startswith("C: attention kernels differ from those of E") for text in missing), missing
+
+
+@pytest.mark.twin("SDPA choosing another backend in one mode")
+def test_same_attention_in_every_mode_is_healthy(make: Make) -> None:
+    assert confounds(make) == []
+
+
+def confounds(make: Make, **planted: Any) -> list[str]:
+    """Why C has no contrast with E, by the public commands; `compile` is Dynamo alone here, which takes seconds."""
+    changes = {f"mode__{key}": value for key, value in DYNAMO.items()} | planted
+    study = make("compile", factorials=("inductor_manual",), **changes)
+    study.plant_cell("C", **changes)
+    study.timed("inductor_manual")
+    for mode in ("eager", "compile"):
+        study.captured(mode)
+    status, text = study.run("attribution")
+    assert status == 0, text
+    answer = read(study.folder / "attribution.json", AttributionRecord)
+    assert answer.data
+    missing = answer.data.factorials["inductor_manual"].points["decode/1"].missing
+    found = [text for text in missing if text.startswith("C:")]
+    study.tell("reason", "; ".join(found))
+    return found
+
+
+@pytest.mark.fault("Trees asked for on a CPU")
+def test_trees_on_a_cpu_are_unavailable(make: Make) -> None:
     record = make("cudagraph_trees").captured("cudagraph_trees")
     assert (record.status, record.reason) == ("unavailable", "needs CUDA: a CPU has no CUDA graphs")
 
 
-def test_trees_that_do_not_say_that_they_need_cuda_are_refuted(make: MakeStudy) -> None:
+@pytest.mark.fault("Trees asked for on a CPU")
+def test_trees_that_do_not_say_that_they_need_cuda_are_refuted(make: Make) -> None:
     found = evidence(make("cudagraphs_backend", mode_class="ClaimsTreesAnywhere"), "cudagraphs_backend")
     assert found.verdict == "refuted"
     assert "steps replayed" in found.reasons[0]
     assert "torch says: CUDA graphs skipped: cpu device" in found.reasons[0]
 
 
-def test_batch_past_the_largest_captured_size_is_refused(make: MakeStudy) -> None:
-    with pytest.raises(UserError, match=r"model\.capture_sizes: must end with max_batch"):
+@pytest.mark.fault("batch past the largest captured size")
+def test_batch_past_the_largest_captured_size_is_refused(make: Make, record_property: Callable[[str, str], None]) -> None:
+    with pytest.raises(UserError, match=r"model\.capture_sizes: must end with max_batch") as raised:
         make(overrides=("model.capture_sizes=[1]",))
+    record_property("reason", str(raised.value))
 
 
-def test_eager_mode_is_healthy(make: MakeStudy) -> None:
+@pytest.mark.twin("Trees asked for on a CPU", "batch past the largest captured size")
+def test_eager_mode_is_healthy(make: Make) -> None:
     check_healthy(evidence(make("eager"), "eager"))

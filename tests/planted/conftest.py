@@ -1,0 +1,47 @@
+"""Fixtures of the planted faults, and what each record said, so that the outcomes can be written down as a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stages.core import atomic
+from stages.environment import describe
+from tests.planted.planted_study import PlantedStudy, copy_project
+from tests.workers.small_study import write_study
+
+Make = Callable[..., PlantedStudy]
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package with the planted modules in it; its caches are shared by every study of the session."""
+    return copy_project(tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture
+def make(project: Path, tmp_path: Path, record_property: Callable[[str, Any], None]) -> Make:
+    """A study of eager and one mode, with edits of that mode: on the CPU, or on what PLANTED_DEVICE says."""
+
+    def study(
+        mode: str = "dynamo", overrides: tuple[str, ...] = (), factorials: tuple[str, ...] = (), device: str = "", **changes: Any
+    ) -> PlantedStudy:
+        device = device or os.environ.get("PLANTED_DEVICE", "cpu")
+        longer = ("measure.capture.max_launched_steps=400",)
+        modes = dict.fromkeys(("eager", mode))
+        home = write_study(tmp_path, *modes, factorials=factorials, overrides=(*longer, *overrides)).home
+        small = PlantedStudy(home, project=project, tell=record_property)
+        if device != "cpu":
+            atomic.write_json(small.folder / "environment.json", describe(device))
+            for name in modes:
+                small.edit(name, device=device)
+            for name in factorials:
+                small.edit(f"factorial/{name}", device=device)
+        small.plant(mode, **changes)
+        return small
+
+    return study

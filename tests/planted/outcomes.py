@@ -1,0 +1,122 @@
+"""What became of every planted fault and of its healthy twin, as a table: run the tests, write faults.json and faults.md.
+
+    python -m tests.planted.outcomes --out reports/studies/h200-proof          every fault that can run here
+    python -m tests.planted.outcomes --out reports/studies/h200-proof --gpu    those that need CUDA only
+    PLANTED_DEVICE=cuda python -m tests.planted.outcomes --out ... --no-gpu    the others, on the GPU as well
+
+A later run replaces the rows of the tests that it ran and keeps the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stages.core import atomic
+from stages.environment import describe
+
+HERE = Path(__file__).resolve().parent
+FAULTS = (
+    "KV cache as a plain mutated input under Trees",
+    "graph whose only GPU op cannot be captured",
+    ".item() in the middle",
+    "nine shapes with dynamic=False",
+    "weights swapped by pointer 200 times",
+    "batch past the largest captured size",
+    "per-layer integer that specialises",
+    "input made outside inference_mode",
+    "backend=eager with mode=",
+    "KV cache that grows by one each step",
+    "compile inside the timed window",
+    "Trees asked for on a CPU",
+    "graph break by a data-dependent if",
+    "second thread on torch 2.11",
+    "attribute changed after capture",
+    "SDPA choosing another backend in one mode",
+)
+WORDS = {
+    "fault": {"passed": "detected", "failed": "MISSED", "skipped": "not run"},
+    "twin": {"passed": "raises nothing", "failed": "RAISES", "skipped": "not run"},
+}
+
+
+class Outcomes:
+    """A pytest plugin that keeps one row a planted test."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, tuple[str, list[str]]] = {}
+        self.rows: list[dict[str, Any]] = []
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            for kind in WORDS:
+                if mark := item.get_closest_marker(kind):
+                    self.names[item.nodeid] = (kind, list(mark.args))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.nodeid not in self.names or not (report.when == "call" or report.outcome != "passed"):
+            return
+        kind, faults = self.names[report.nodeid]
+        said = dict(report.user_properties)
+        skipped = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+        self.rows.append(
+            {
+                "faults": faults,
+                "kind": kind,
+                "test": report.nodeid.rpartition("::")[2],
+                "outcome": WORDS[kind][report.outcome],
+                "verdict": said.get("verdict", ""),
+                "reason": said.get("reason", skipped),
+                "seconds": round(report.duration, 1),
+            }
+        )
+
+
+def main() -> int:
+    """Run, merge, write; the exit status is pytest's."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--gpu", action=argparse.BooleanOptionalAction, help="only those that need CUDA, or only the others")
+    options = parser.parse_args()
+    chosen = "(fault or twin)" + {True: " and gpu", False: " and not gpu", None: ""}[options.gpu]
+    device = os.environ.get("PLANTED_DEVICE", "cpu")
+    outcomes = Outcomes()
+    status = pytest.main([str(HERE), "-m", chosen, "--timeout", "600", "-q"], plugins=[outcomes])
+    environment = {key: value for key, value in describe("cuda" if device == "cuda" or options.gpu else "cpu").items() if key != "support"}
+    rows = [row | {"on": environment["gpu"] or environment["cpu"], "torch": environment["torch"]} for row in outcomes.rows]
+    document = merged(options.out / "faults.json", rows)
+    document |= {"ended_at": datetime.now(UTC).isoformat(timespec="seconds")}
+    atomic.write_json(options.out / "faults.json", document)
+    atomic.write_text(options.out / "faults.md", table(document["rows"]))
+    return int(status)
+
+
+def merged(file: Path, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """What ran now, and the rows of an earlier run whose tests did not run now."""
+    before = json.loads(file.read_text(encoding="utf-8"))["rows"] if file.is_file() else []
+    ran = {row["test"] for row in rows if row["outcome"] != "not run"}
+    known = {row["test"] for row in before}
+    kept = [row for row in before if row["test"] not in ran]
+    return {"rows": kept + [row for row in rows if row["test"] in ran or row["test"] not in known]}
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """A row a planted test, in the order of FAULTS: faults first, then their twins."""
+    lines = ["# Planted faults", "", "| fault | planted or twin | verdict | reason | outcome | on |", "|---|---|---|---|---|---|"]
+    for fault in FAULTS:
+        for row in sorted((row for row in rows if fault in row["faults"]), key=lambda row: row["kind"]):
+            reason = " ".join(row["reason"].split()).replace("|", "\\|")[:300]
+            what = row["test"].removeprefix("test_").replace("_", " ")
+            lines.append(f"| {fault} | {row['kind']}: {what} | {row['verdict']} | {reason} | {row['outcome']} | {row['on']} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
