@@ -1,6 +1,6 @@
 """How far the built-in decoder is from the hardware's floor: python -m benchmarks.decoder [--quick] [--model NAME] ...
 
-Every cell (a mode with one attention and one kind of linears) runs in a process of its own, one after the other: decode steps at each
+Every cell (a mode with one attention and one kind of norm) runs in a process of its own, one after the other: decode steps at each
 batch size around `--context` tokens a sequence, and whole tokens (the host reads each) from 128 tokens on. The floor
 is the bytes that the model counts over the bandwidth of a copy measured in the same process. Then the kernels of
 the best cell, and peers in the same run: `transformers` (static cache, its default compilation) and vLLM, where
@@ -25,17 +25,17 @@ import yaml
 from stages.core import paths
 from stages.core.atomic import write_json
 from stages.core.errors import UserError, run_command
-from stages.models.dimensions import ATTENTIONS, LINEARS
+from stages.models.dimensions import ATTENTIONS, NORMS
 
 MODES = ["eager", "cuda_graph", "compile", "compile_cuda_graph", "cudagraph_trees", "max_autotune_cuda_graph"]
-VARIANTS, VARIANTS_MODE = ("sdpa/torch", "split_kv/torch"), "compile_cuda_graph"
+VARIANTS, VARIANTS_MODES = ("sdpa/written_out", "split_kv/torch"), ("cuda_graph", "compile_cuda_graph")
 QUICK_MODES = ["cuda_graph", "compile_cuda_graph"]
 PEERS = ("transformers", "transformers_eager", "vllm")
 CELL_LIMIT_S = 240
 ROWS = 12
 PROMPT_TOKENS, NUM_TOKENS = 128, 64
-OPERATORS = [f"{attention}/{linears}" for attention in ATTENTIONS for linears in LINEARS]
-TUNED = ("split_kv", "fused_linear")
+OPERATORS = [f"{attention}/{norms}" for attention in ATTENTIONS for norms in NORMS]
+TUNED = ("split_kv",)
 LEAST_SLOT_TOKENS = PROMPT_TOKENS + NUM_TOKENS + 2
 
 
@@ -43,8 +43,7 @@ def main() -> int:
     """Measure cell after cell, write after each, print. Status 1 when no cell could be measured."""
     chosen = _arguments()
     result: dict[str, Any] = {"settings": vars(chosen) | {"out": str(chosen.out)}, "cells": {}, "peers": {}}
-    variants = [(VARIANTS_MODE, operators) for operators in chosen.variants]
-    for mode, operators in [*itertools.product(chosen.modes, chosen.operators), *variants]:
+    for mode, operators in [*itertools.product(chosen.modes, chosen.operators), *itertools.product(VARIANTS_MODES, chosen.variants)]:
         result["cells"][f"{mode} {operators}"] = run_cell(chosen, mode, operators)
         write_json(chosen.out, result)
     for peer in chosen.peers:
@@ -78,7 +77,7 @@ def report(result: dict[str, Any], batches: list[int]) -> Iterator[str]:
 
 def _steps_table(steps: dict[str, Any], batches: list[int]) -> Iterator[str]:
     columns = "".join(f" {name:>9}" for name in ("wall us", "device us", "token us", "floor us"))
-    yield f"{'mode attention/linears':44} {'batch':>5} {'pipelined us':>12}{columns} {'ratio':>6}"
+    yield f"{'mode attention/norms':44} {'batch':>5} {'pipelined us':>12}{columns} {'ratio':>6}"
     for name, by_batch in steps.items():
         for batch in map(str, batches):
             times = by_batch[batch]
@@ -106,7 +105,7 @@ def _number(value: float | None, digits: int = 0) -> str:
 
 def _order(chosen: argparse.Namespace, operators: str) -> dict[str, Any]:
     keys = ("device", "precision", "batches", "inductor", "constants", "blocks")
-    model = read_model(chosen) | dict(zip(("attention", "linears"), operators.split("/"), strict=True))
+    model = read_model(chosen) | dict(zip(("attention", "norms"), operators.split("/"), strict=True))
     tokens = {"context_tokens": chosen.context, "prompt_tokens": PROMPT_TOKENS, "num_tokens": NUM_TOKENS}
     return {"model": model, **tokens, **{key: getattr(chosen, key) for key in keys}}
 
@@ -149,8 +148,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help=f"modes {', '.join(QUICK_MODES)}, no variants, no peers, one block")
     parser.add_argument("--model", default="llama_1b", help="a file in conf/model")
     parser.add_argument("--modes", nargs="+", default=None, help=f"files in conf/mode; default {' '.join(MODES)}")
-    parser.add_argument("--operators", nargs="+", choices=OPERATORS, default=["split_kv/fused"], help="attention/linears, in every mode")
-    parser.add_argument("--variants", nargs="*", choices=OPERATORS, default=None, help=f"more of them, in {VARIANTS_MODE} alone")
+    parser.add_argument(
+        "--operators", nargs="+", choices=OPERATORS, default=["split_kv/written_out"], help="attention/norms, in every mode"
+    )
+    parser.add_argument(
+        "--variants", nargs="*", choices=OPERATORS, default=None, help=f"more of them, in {', '.join(VARIANTS_MODES)} alone"
+    )
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 8, 64])
     parser.add_argument("--context", type=int, default=1024, help="tokens a sequence holds in a timed step")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
@@ -160,7 +163,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--inductor", nargs="*", default=[], metavar="KEY=VALUE", help="of torch._inductor.config, as JSON values")
     for module in TUNED:
         parser.add_argument(f"--{module}", nargs="*", default=[], metavar="NAME=VALUE", help=f"constants of stages.models.{module}")
-    parser.add_argument("--adapter-rank", type=int, default=0, help="of a LoRA adapter on all matrices (with torch linears)")
+    parser.add_argument("--adapter-rank", type=int, default=0, help="of a LoRA adapter on all matrices")
     parser.add_argument("--out", type=Path, default=paths.build() / "benchmarks" / "decoder.json")
     chosen = parser.parse_args()
     chosen.modes = chosen.modes or (QUICK_MODES if chosen.quick else MODES)

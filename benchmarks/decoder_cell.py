@@ -31,7 +31,7 @@ STEPS_A_BLOCK = SETTLING_CALLS + 2 * NUM_CALLS + PIPELINED_CALLS
 PROFILED_CALLS = 5
 GROUPS = {
     "attention": ("attention", "fmha", "flash", "mha"),
-    "matrix products": ("gemm", "gemv", "cutlass", "nvjet", "splitk", "triton_tem", "cublas", "xmma", "decode_product"),
+    "matrix products": ("gemm", "gemv", "cutlass", "nvjet", "splitk", "triton_tem", "cublas", "xmma"),
 }
 """What a kernel's name says about it; the first match counts."""
 REST = "elementwise and rest"

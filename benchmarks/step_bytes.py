@@ -73,7 +73,7 @@ def order(chosen: argparse.Namespace) -> dict[str, Any]:
     sizes = {"max_batch": chosen.batch, "capture_sizes": [chosen.batch]}
     mode = yaml.safe_load((root / "mode" / "eager.yaml").read_text(encoding="utf-8"))
     common = {"device": "cuda", "precision": chosen.precision, "batches": [chosen.batch], "prompt_tokens": chosen.context}
-    return {"model": model | sizes | {"attention": chosen.attention, "linears": chosen.linears}, "mode": mode, **common}
+    return {"model": model | sizes | {"attention": chosen.attention}, "mode": mode, **common}
 
 
 def _arguments() -> argparse.Namespace:
@@ -85,7 +85,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--context", type=int, default=1024)
     parser.add_argument("--precision", default="bf16")
     parser.add_argument("--attention", default="split_kv")
-    parser.add_argument("--linears", default="fused")
     chosen = parser.parse_args()
     if chosen.command == "read" and (chosen.csv is None or not chosen.csv.is_file()):
         raise UserError("read FILE", "must be a file that ncu wrote", chosen.csv, "Run ncu as this file's head says.")

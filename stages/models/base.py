@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from stages.core.errors import UserError
 from stages.core.protocols import Task
-from stages.models.dimensions import ATTENTIONS, LINEARS, Dimensions
+from stages.models.dimensions import ATTENTIONS, NORMS, Dimensions
 
 if TYPE_CHECKING:
     import torch
@@ -25,8 +25,8 @@ class DecoderModel(ABC):
     """A decoder with a static cache of `max_batch` slots, `context_tokens` long each.
 
     `capture_sizes`: batch sizes prepared for decode; `prompt_sizes`: padded prompt lengths prepared for prefill.
-    `attention` (of decode) and `linears` name operators, the same in every mode (`stages.models.attention`,
-    `stages.models.matrices`). `adapter_rank` above 0 gives every layer's matrices room for a LoRA adapter of that rank,
+    `attention` (of decode) and `norms` name operators, the same in every mode (`stages.models.attention`,
+    `stages.models.norms`). `adapter_rank` above 0 gives every layer's matrices room for a LoRA adapter of that rank,
     which `adapter_scale` multiplies (`stages.models.adapters`).
     """
 
@@ -36,19 +36,17 @@ class DecoderModel(ABC):
     capture_sizes: list[int]
     prompt_sizes: list[int]
     attention: str = field(default="sdpa", kw_only=True)
-    linears: str = field(default="torch", kw_only=True)
+    norms: str = field(default="torch", kw_only=True)
     adapter_rank: int = field(default=0, kw_only=True)
     adapter_scale: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Raises UserError for sizes that are not ascending from 1 or do not fit the cache, or an unknown attention."""
-        for key, known in (("attention", ATTENTIONS), ("linears", LINEARS)):
+        """Raises UserError for sizes that are not ascending from 1 or do not fit the cache, or an unknown operator."""
+        for key, known in (("attention", ATTENTIONS), ("norms", NORMS)):
             if getattr(self, key) not in known:
                 raise UserError(f"model.{key}", f"must be one of {', '.join(known)}", getattr(self, key), "Take one of these.")
         if self.adapter_rank < 0:
             raise UserError("model.adapter_rank", "must be 0 (no adapters) or more", self.adapter_rank, "8 and 16 are usual.")
-        if self.adapter_rank and self.linears == "fused":
-            raise UserError("model.linears", "must be torch where adapter_rank is above 0", "fused", "Change one of the two.")
         for key in ("context_tokens", "max_batch"):
             if getattr(self, key) < 1:
                 raise UserError(f"model.{key}", "must be 1 or more", getattr(self, key), "Give a positive whole number.")
@@ -75,7 +73,7 @@ class DecoderModel(ABC):
         from stages.models.decoder import LlamaDecoder
 
         decoder = LlamaDecoder(
-            self.dimensions(), self.context_tokens, device, _dtype(precision), self.attention, self.adapter_rank, self.linears
+            self.dimensions(), self.context_tokens, device, _dtype(precision), self.attention, self.norms, self.adapter_rank
         )
         decoder.requires_grad_(False).eval()
         self.fill(decoder, device)

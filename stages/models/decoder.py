@@ -13,29 +13,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
 from stages.models.adapters import linear
 from stages.models.attention import Step, attend_prompt, attend_slots, decode_attention, turned_heads
 from stages.models.dimensions import Dimensions
-from stages.models.matrices import added, fuses, gated, normed
+from stages.models.norms import norm
 from stages.models.rotary import rotary_tables
-
-NORM_EPSILON = 1e-5
 
 
 class Block(nn.Module):
     """One layer. Linears are fused where they read the same input: fewer kernels in every mode alike."""
 
-    def __init__(self, size: Dimensions, adapter_rank: int, fused: bool, device: str, dtype: torch.dtype) -> None:
+    def __init__(self, size: Dimensions, norms: str, adapter_rank: int, device: str, dtype: torch.dtype) -> None:
         """Weights are left uninitialised: the model fills them."""
         super().__init__()
-        self.num_kv_heads, self.head_size, self.fused = size.num_kv_heads, size.head_size, fused
-        self.attention_norm = nn.RMSNorm(size.hidden_size, NORM_EPSILON, device=device, dtype=dtype)
+        self.num_kv_heads, self.head_size = size.num_kv_heads, size.head_size
+        self.attention_norm = norm(norms, size.hidden_size, device, dtype)
         self.qkv = linear(size.hidden_size, (size.num_heads + 2 * size.num_kv_heads) * size.head_size, adapter_rank, device, dtype)
         self.output = linear(size.hidden_size, size.hidden_size, adapter_rank, device, dtype)
-        self.ffn_norm = nn.RMSNorm(size.hidden_size, NORM_EPSILON, device=device, dtype=dtype)
+        self.ffn_norm = norm(norms, size.hidden_size, device, dtype)
         self.gate_up = linear(size.hidden_size, 2 * size.ffn_size, adapter_rank, device, dtype)
         self.down = linear(size.ffn_size, size.hidden_size, adapter_rank, device, dtype)
 
@@ -45,7 +44,7 @@ class Block(nn.Module):
 
     def heads(self, x: Tensor) -> Tensor:
         """[n, hidden] -> [n, h + 2g, d]: queries, keys, values, not yet turned."""
-        heads: Tensor = normed(x, self.attention_norm, self.qkv, self.fused).unflatten(-1, (-1, self.head_size))
+        heads: Tensor = self.qkv(self.attention_norm(x)).unflatten(-1, (-1, self.head_size))
         return heads
 
     def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -54,8 +53,10 @@ class Block(nn.Module):
 
     def combine(self, x: Tensor, mixed: Tensor) -> Tensor:
         """Add the attention's result [n, hidden] and then the feed-forward part to the residual."""
-        x = added(mixed, self.output, x, self.fused)
-        return added(gated(x, self.ffn_norm, self.gate_up, self.fused), self.down, x, self.fused)
+        x = x + self.output(mixed)
+        gate, up = self.gate_up(self.ffn_norm(x)).chunk(2, dim=-1)
+        result: Tensor = x + self.down(F.silu(gate) * up)
+        return result
 
 
 class LlamaDecoder(nn.Module):
@@ -72,16 +73,16 @@ class LlamaDecoder(nn.Module):
         device: str,
         dtype: torch.dtype,
         attention: str = "sdpa",
+        norms: str = "torch",
         adapter_rank: int = 0,
-        linears: str = "torch",
     ) -> None:
         """Weights are left uninitialised: the model fills them. `context_tokens` is the length of a slot."""
         super().__init__()
         self.context_tokens = context_tokens
-        self.attend, self.fused = decode_attention(attention, device, dtype), fuses(linears, device, dtype)
+        self.attend = decode_attention(attention, device, dtype)
         self.embedding = skip_init(nn.Embedding, size.vocab_size, size.hidden_size, device=device, dtype=dtype)
-        self.blocks = nn.ModuleList(Block(size, adapter_rank, self.fused, device, dtype) for _ in range(size.num_layers))
-        self.norm = nn.RMSNorm(size.hidden_size, NORM_EPSILON, device=device, dtype=dtype)
+        self.blocks = nn.ModuleList(Block(size, norms, adapter_rank, device, dtype) for _ in range(size.num_layers))
+        self.norm = norm(norms, size.hidden_size, device, dtype)
         self.head = None if size.tied else linear(size.hidden_size, size.vocab_size, 0, device, dtype)
         cos, sin = rotary_tables(size, context_tokens, device)
         self.register_buffer("cos", cos.to(dtype), persistent=False)
@@ -138,5 +139,5 @@ class LlamaDecoder(nn.Module):
 
     def predict(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Logits [n, v] of [n, hidden], and the greedy choice [n]."""
-        logits = normed(x, self.norm, self.embedding if self.head is None else self.head, self.fused)
+        logits = F.linear(self.norm(x), (self.embedding if self.head is None else self.head).weight)
         return logits, logits.argmax(dim=-1)

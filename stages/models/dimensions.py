@@ -8,8 +8,8 @@ from stages.core.errors import UserError
 
 ATTENTIONS = ("sdpa", "split_kv")
 """Decode attention: torch's over the whole slot under a mask; our kernels over what the slot holds."""
-LINEARS = ("torch", "fused")
-"""Matrix products of the decoder: torch's operators; for up to 16 rows our kernel with norm, gate and residual inside."""
+NORMS = ("torch", "written_out")
+"""RMSNorm: torch's operator; the formula as the published Llama code has it."""
 
 
 @dataclass  # not frozen: OmegaConf makes such nodes read-only

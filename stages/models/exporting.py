@@ -17,9 +17,10 @@ from safetensors.torch import save
 
 from stages.core import atomic
 from stages.core.errors import UserError, run_command
-from stages.models.decoder import NORM_EPSILON, LlamaDecoder
+from stages.models.decoder import LlamaDecoder
 from stages.models.dimensions import Dimensions
 from stages.models.known_answer import DIMENSIONS, LONGEST_PROMPT, KnownAnswer
+from stages.models.norms import EPSILON
 from stages.models.tasks import END
 
 CONTEXT_TOKENS = 256
@@ -49,7 +50,7 @@ def llama_config(size: Dimensions, context_tokens: int) -> dict[str, Any]:
         "head_dim": size.head_size,
         "vocab_size": size.vocab_size,
         "max_position_embeddings": context_tokens,
-        "rms_norm_eps": NORM_EPSILON,
+        "rms_norm_eps": EPSILON,
         "rope_theta": size.rope_theta,
         "tie_word_embeddings": size.tied,
         "hidden_act": "silu",

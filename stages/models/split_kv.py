@@ -1,11 +1,11 @@
 # mypy: disable-error-code="import-not-found, untyped-decorator, no-untyped-def, no-untyped-call, no-any-return"
-"""Decode attention in two Triton kernels: rotary positions, the write into the cache, and attention over what it holds.
+"""Decode attention in Triton: rotary positions, the write into the cache, and attention over what it holds.
 
 Split-KV ("Flash-Decoding", Dao et al., 2023; online softmax: Milakov and Gimelshein, arXiv 1805.02867). A slot is cut
 into splits of fixed size; one program attends with the queries of one key head to one split, and a second kernel
-combines. The grid follows from shapes alone, so a captured graph stays valid; lengths are read from `positions` on the
-device, and programs past a sequence's end return at once. torch.compile traces both kernels as they stand: the
-same ones run in every mode.
+combines. Where the rows alone fill the device there is one split, and no second kernel. The grid follows from shapes
+alone, so a captured graph stays valid; lengths are read from `positions` on the device, and programs past a sequence's
+end return at once. torch.compile traces the kernels as they stand: the same ones run in every mode.
 
 Needs Triton and a CUDA device: `stages.models.attention` imports this file only there.
 """
@@ -20,9 +20,9 @@ import triton.language as tl
 from torch import Tensor
 
 MIN_SPLIT_TOKENS = 64
-MAX_SPLITS = 32
-MAX_PROGRAMS = 4096  # 132 multiprocessors of an H200, several waves
+MAX_PROGRAMS = 512  # four on each of an H200's 132 multiprocessors
 TILE_TOKENS = 64
+NUM_STAGES, NUM_WARPS = 3, 4
 MIN_DOT_ROWS = 16  # what a tensor core takes
 
 
@@ -37,26 +37,26 @@ def decode_attention(heads: Tensor, cos: Tensor, sin: Tensor, positions: Tensor,
     num_queries = num_heads - 2 * num_kv_heads
     split = split_tokens(batch * num_kv_heads, context)
     num_splits = -(-context // split)
-    partial = heads.new_empty((batch, num_queries, num_splits, size), dtype=torch.float32)
-    logsum = heads.new_empty((batch, num_queries, num_splits), dtype=torch.float32)
     mixed = heads.new_empty((batch, num_queries * size))
-    padded_size = power_of_two(max(size, MIN_DOT_ROWS))
+    shapes = (num_queries // num_kv_heads, num_kv_heads, size, power_of_two(max(size, MIN_DOT_ROWS)), context, num_splits, split)
+    partial = mixed if num_splits == 1 else heads.new_empty((batch, num_queries, num_splits, size), dtype=torch.float32)
+    logsum = heads.new_empty((batch, num_queries, num_splits), dtype=torch.float32)
     decode_attention_split[(batch, num_kv_heads, num_splits)](
-        *(heads, cos, sin, positions, keys, values, partial, logsum, math.log2(math.e) / math.sqrt(size)),
-        *(num_queries // num_kv_heads, num_kv_heads, size, padded_size, context, num_splits, split),
-        PADDED_GROUP=power_of_two(max(num_queries // num_kv_heads, MIN_DOT_ROWS)),
-        TILE=TILE_TOKENS,
+        *(heads, cos, sin, positions, keys, values, partial, logsum, *shapes),
+        *(math.log2(math.e) / math.sqrt(size), power_of_two(max(num_queries // num_kv_heads, MIN_DOT_ROWS)), TILE_TOKENS),
+        num_stages=NUM_STAGES,
+        num_warps=NUM_WARPS,
     )
-    decode_attention_combine[(batch, num_queries)](
-        *(positions, partial, logsum, mixed, num_queries, size, padded_size, num_splits, split),
-        PADDED_SPLITS=power_of_two(num_splits),
-    )
+    if num_splits > 1:
+        decode_attention_combine[(batch, num_queries)](
+            *(positions, partial, logsum, mixed, num_queries, size, shapes[3], num_splits, split, power_of_two(num_splits)),
+        )
     return mixed
 
 
 def split_tokens(num_rows: int, context_tokens: int) -> int:
-    """Positions a program reads at most: the smallest power of two that keeps splits and programs within their limits."""
-    num_splits = max(1, min(MAX_SPLITS, MAX_PROGRAMS // num_rows))
+    """Positions a program reads at most: the smallest power of two that keeps programs within their limit."""
+    num_splits = max(1, MAX_PROGRAMS // num_rows)
     return max(MIN_SPLIT_TOKENS, power_of_two(-(-context_tokens // num_splits)))
 
 
@@ -85,7 +85,6 @@ def decode_attention_split(
     values,
     partial,
     logsum,
-    scale,
     GROUP: tl.constexpr,
     NUM_KV_HEADS: tl.constexpr,
     SIZE: tl.constexpr,
@@ -93,6 +92,7 @@ def decode_attention_split(
     CONTEXT: tl.constexpr,
     NUM_SPLITS: tl.constexpr,
     SPLIT: tl.constexpr,
+    SCALE: tl.constexpr,
     PADDED_GROUP: tl.constexpr,
     TILE: tl.constexpr,
 ):
@@ -122,7 +122,7 @@ def decode_attention_split(
     holds = position < start + SPLIT
     tl.store(keys + slot + position * SIZE + lane, key, mask=inside & holds)
     tl.store(values + slot + position * SIZE + lane, value, mask=inside & holds)
-    score = tl.sum(query.to(tl.float32) * key.to(tl.float32)[None, :], axis=1) * scale
+    score = tl.sum(query.to(tl.float32) * key.to(tl.float32)[None, :], axis=1) * SCALE
     peak = tl.where(holds, score, float("-inf"))
     total = tl.where(holds, 1.0, 0.0) + tl.zeros_like(score)
     mixed = tl.where(holds, value.to(tl.float32), 0.0)[None, :] + tl.zeros((PADDED_GROUP, PADDED_SIZE), tl.float32)
@@ -134,7 +134,7 @@ def decode_attention_split(
         there = cached[:, None] & inside[None, :]
         tile_keys = tl.load(keys + offsets, mask=there, other=0.0)
         tile_values = tl.load(values + offsets, mask=there, other=0.0)
-        scores = tl.dot(query, tl.trans(tile_keys), input_precision="ieee") * scale
+        scores = tl.dot(query, tl.trans(tile_keys), input_precision="ieee") * SCALE
         scores = tl.where(cached[None, :], scores, float("-inf"))
         higher = tl.maximum(peak, tl.max(scores, axis=1))
         weights = tl.exp2(scores - higher[:, None])
@@ -144,8 +144,9 @@ def decode_attention_split(
         peak = higher
 
     result = ((row * NUM_KV_HEADS + kv_head) * GROUP + member) * NUM_SPLITS + split
-    tl.store(partial + result[:, None] * SIZE + lane[None, :], mixed / total[:, None], mask=asked_lanes)
-    tl.store(logsum + result, peak + tl.log2(total), mask=asked)
+    tl.store(partial + result[:, None] * SIZE + lane[None, :], (mixed / total[:, None]).to(partial.dtype.element_ty), mask=asked_lanes)
+    if NUM_SPLITS > 1:
+        tl.store(logsum + result, peak + tl.log2(total), mask=asked)
 
 
 @triton.jit

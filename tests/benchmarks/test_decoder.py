@@ -39,7 +39,6 @@ def test_a_wrong_argument_is_a_user_error(arguments: list[str], message: str, mo
         ("void cudnn::fusion::fmha_kernel", "attention"),
         ("nvjet_tst_64x8_64x16_2x1_v_bz_TNT", "matrix products"),
         ("void cublasLt::splitKreduce_kernel<32, 16>", "matrix products"),
-        ("decode_product", "matrix products"),
         ("triton_poi_fused__scaled_dot_product_flash_attention_3", REST),
         ("void at::native::vectorized_elementwise_kernel<4>", REST),
     ],

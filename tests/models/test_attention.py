@@ -70,7 +70,7 @@ def expected_result(heads: Tensor, cos: Tensor, sin: Tensor, positions: Tensor, 
 @pytest.mark.parametrize("dtype", LARGEST_ERROR, ids=str)
 @pytest.mark.parametrize(
     ("kv_heads", "group", "size", "context"),
-    [(8, 4, 64, 2048), (3, 1, 32, 256), (2, 3, 8, 24), (1, 2, 80, 130), (8, 4, 128, 8192)],
+    [(8, 4, 64, 2048), (3, 1, 32, 256), (2, 3, 8, 24), (1, 2, 80, 130), (8, 4, 128, 8192), (64, 2, 64, 1024)],
     ids=str,
 )
 @torch.no_grad()
