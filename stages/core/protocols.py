@@ -143,3 +143,7 @@ class Mode(Protocol):
     def before_step(self) -> None:
         """Called before every step (CUDAGraph Trees mark a new generation here)."""
         ...
+
+    def weights_changed(self) -> None:
+        """Called after the module's weights were changed (a package with weights of its own loads them again here)."""
+        ...

@@ -34,6 +34,15 @@ def graph_pool_bytes() -> int:
     return sum(int(segment["total_size"]) for segment in segments if tuple(segment.get("segment_pool_id", (0, 0))) != (0, 0))
 
 
+def free_block_bytes() -> list[int]:
+    """Bytes of each free block in the ordinary pool of torch's CUDA allocator: a request of just that size gets it. Empty on a CPU."""
+    if not torch.cuda.is_available():
+        return []
+    segments: list[dict[str, Any]] = torch.cuda.memory_snapshot()
+    blocks = [block for segment in segments if tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0) for block in segment["blocks"]]
+    return [int(block["size"]) for block in blocks if block["state"] == "inactive"]
+
+
 def outside_allocator_bytes() -> int:
     """Device bytes in use that torch did not reserve: context, modules, graph executables; 0 on a CPU."""
     if not torch.cuda.is_available():

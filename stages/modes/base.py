@@ -61,3 +61,6 @@ class BaseMode:
 
     def before_step(self) -> None:
         """Nothing to mark."""
+
+    def weights_changed(self) -> None:
+        """Weights are read where they lie: nothing to load again."""

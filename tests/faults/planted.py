@@ -6,12 +6,14 @@ A fault takes the function that a mode would transform (`decode`, or a sampling 
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 
+from stages.modes.base import TRANSFORMS
 from stages.modes.eager import Eager
 
 Function = Callable[..., Any]
@@ -191,6 +193,133 @@ def generator_of_its_own(sample: Function) -> Function:
     return run
 
 
+def mutates_twice(decode: Function) -> Function:
+    """What the warm-up wrote is written again: each call is two steps."""
+
+    def run(*arguments: Any) -> Any:
+        decode(*arguments)
+        return decode(*arguments)
+
+    return run
+
+
+def output_read_back(decode: Function) -> Function:
+    """A step reads the output buffer of the step before."""
+    last: dict[int, torch.Tensor] = {}
+
+    def run(tokens: torch.Tensor, *rest: Any) -> Any:
+        logits, following = decode(tokens, *rest)
+        last[len(tokens)] = logits + 0 * last.get(len(tokens), logits)
+        return last[len(tokens)], following
+
+    return run
+
+
+def stale_adapter(decode: Function) -> Function:
+    """The adapter of the first call is read for ever; weights are followed."""
+    captured: list[Any] = []
+
+    def run(*arguments: Any) -> Any:
+        if not captured:
+            module = decode.__self__  # type: ignore[attr-defined]
+            captured.append(copy.deepcopy(module, {id(weight): weight for weight in module.parameters()}))
+        return captured[0].decode(*arguments)
+
+    return run
+
+
+def weights_by_pointer(decode: Function) -> Function:
+    """The addresses of the first call's weights are read for ever."""
+    captured: list[torch.Tensor] = []
+
+    def run(*arguments: Any) -> Any:
+        weights = list(decode.__self__.parameters())  # type: ignore[attr-defined]
+        captured.extend(weight.data for weight in weights[len(captured) :])
+        present = [weight.data for weight in weights]
+        _point(weights, captured)
+        try:
+            return decode(*arguments)
+        finally:
+            _point(weights, present)
+
+    return run
+
+
+def _point(weights: list[Any], places: list[torch.Tensor]) -> None:
+    for weight, place in zip(weights, places, strict=True):
+        weight.data = place
+
+
+def attribute_frozen(choose: Function) -> Function:
+    """Attributes stay what they were at the first call."""
+    captured: list[Any] = []
+
+    def run(*arguments: Any) -> Any:
+        if not captured:
+            captured.append(copy.copy(choose.__self__))  # type: ignore[attr-defined]
+        return captured[0].choose(*arguments)
+
+    return run
+
+
+def captured_branch(function: Function) -> Function:
+    """The operators of the first call of a size are recorded and run for ever: its branch on data with them."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    captured: dict[int, Any] = {}
+
+    def run(*arguments: Any) -> Any:
+        size = len(arguments[0])
+        if size not in captured:
+            held = copy.deepcopy(arguments)  # tracing runs the operators
+            captured[size] = make_fx(lambda *given: function(*given), _error_on_data_dependent_ops=False)(*held)
+        return captured[size](*arguments)
+
+    return run
+
+
+def host_work_elided(best: Function) -> Function:
+    """The Python of a step runs twice and never again."""
+    calls = [0]
+
+    def run(*arguments: Any) -> Any:
+        calls[0] += 1
+        return best(*arguments) if calls[0] < 3 else arguments[0].topk(1).values
+
+    return run
+
+
+def bound_to_its_thread(decode: Function) -> Function:
+    """Another thread reads state that it does not have."""
+    own = threading.current_thread()
+
+    def run(*arguments: Any) -> Any:
+        logits, following = decode(*arguments)
+        return (logits if threading.current_thread() is own else logits * 0), following
+
+    return run
+
+
+def package_of_planned_sizes(decode: Function) -> Function:
+    """Built for one and four rows, takes any: rows past the first of another batch are what memory held."""
+
+    def run(tokens: torch.Tensor, *rest: Any) -> Any:
+        logits, following = decode(tokens, *rest)
+        return (logits if len(tokens) in (1, 4) else logits[:1].expand_as(logits).contiguous()), following
+
+    return run
+
+
+TARGETS = {
+    "generator_not_registered": "sample",
+    "generator_of_its_own": "sample",
+    "attribute_frozen": "choose",
+    "captured_branch": "branch",
+    "host_work_elided": "best",
+}
+"""The function that a fault is for, where it is not `decode`."""
+
+
 @dataclass(kw_only=True)
 class Planted(Eager):
     """Eager with one fault. With `replay: manual` outputs are static, as those of a sound capture are."""
@@ -198,15 +327,18 @@ class Planted(Eager):
     fault: str = "healthy"
     replays: ClassVar[tuple[str, ...]] = ("none", "manual")
 
+    def transforms(self) -> tuple[str, ...]:
+        """Any claim: probes read what a mode says that it is."""
+        return TRANSFORMS
+
     def unavailable(self, device: str) -> str:
         """An emulation runs anywhere."""
         return ""
 
     def transformed(self, function: Function, num_shapes: int) -> Function:
         """The fault, on the function that it is for."""
-        target = "sample" if self.fault.startswith("generator") else "decode"
         wrap: Callable[[Function], Function] = globals()[self.fault]
-        return wrap(function) if function.__name__ == target else function
+        return wrap(function) if function.__name__ == TARGETS.get(self.fault, "decode") else function
 
     def held(self, call: Callable[[], Any], pool: Any) -> Callable[[], Any]:
         """Run again into the same outputs, which are what a replay gives."""

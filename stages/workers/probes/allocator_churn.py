@@ -7,29 +7,43 @@ from collections.abc import Iterator
 
 import torch
 
+from stages.instruments import memory
 from stages.workers.probes.bench import Bench, answer, difference
 from stages.workers.probes.probe import Document, Probe, held_to
 from stages.workers.service import Service
 
-NUM_ROUNDS = 2
 BLOCK_ELEMENTS = (64, 1_000, 4_096, 65_536, 300_000)
 BLOCKS_OF_EACH = 4
 
 
 def _run(bench: Bench) -> Iterator[Document]:
-    rows = bench.sizes[-1]
+    """First what is free keeps its place; then it goes back to the device, so that others come into its place."""
+    rows, subject = bench.sizes[-1], f"decode/{bench.sizes[-1]}"
     before = answer(bench.service, rows)
-    seen = 0.0
     gc.collect()
-    for _ in range(NUM_ROUNDS):
-        seen = max(seen, difference(answer(bench.service, rows, before_prefill=_churn, before_decode=_churn), before))
-    yield held_to("allocator_churn", f"decode/{rows}", seen, bench.repeat_noise, NUM_ROUNDS)
+    for name, churn in (("allocator_churn", _overwrite), ("allocator_emptied", _hand_back)):
+        seen = difference(answer(bench.service, rows, before_prefill=churn, before_decode=churn), before)
+        yield held_to(name, subject, seen, bench.repeat_noise, 1)
+        if seen > bench.repeat_noise:
+            return  # reading memory that was handed back would end the process
 
 
-def _churn(service: Service) -> None:
-    """Write NaN over blocks of many sizes from whatever memory is free, and free them."""
-    blocks = [torch.full((size,), float("nan"), device=service.device) for size in BLOCK_ELEMENTS for _ in range(BLOCKS_OF_EACH)]
+def _overwrite(service: Service) -> None:
+    """Write NaN over free memory: blocks of many sizes, and on CUDA every block that torch's allocator has free."""
+    blocks = [_filled(size, service.device) for size in BLOCK_ELEMENTS for _ in range(BLOCKS_OF_EACH)]
+    if service.device == "cuda":
+        blocks += [_filled(num_bytes // 4, "cuda") for num_bytes in memory.free_block_bytes()]
+        blocks += [torch.full((size,), float("nan"), pin_memory=True) for size in BLOCK_ELEMENTS]
+    service.synchronize()
     blocks.clear()
+
+
+def _filled(size: int, device: str) -> torch.Tensor:
+    return torch.full((size,), float("nan"), device=device)
+
+
+def _hand_back(service: Service) -> None:
+    _overwrite(service)
     if service.device == "cuda":
         torch.cuda.empty_cache()
 
@@ -37,6 +51,6 @@ def _churn(service: Service) -> None:
 PROBE = Probe(
     name="allocator_churn",
     hazards=("a captured pointer was freed and reused (aiter#5393)", "host memory of a copy was reused (pytorch#146924)"),
-    about="between steps, overwrites free memory with NaN and hands it back; the answer stays the same, bit for bit",
+    about="between steps, overwrites free memory with NaN, then also hands it back; the answer stays the same, bit for bit",
     run=_run,
 )

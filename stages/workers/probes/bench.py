@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,12 +53,19 @@ class Bench:
 
 def set_up(service: Service, precision: str, baseline: dict[str, Any], calls_per_shape: int, num_examples: int) -> Bench:
     """Eager on the mode's own module, and a module in higher precision with the same (rounded) weights."""
-    eager = Service(service.module, service.model, build(baseline, "mode"), service.plan, service.device, precision)
+    eager = Service(uncompiled(service.module), service.model, build(baseline, "mode"), service.plan, service.device, precision)
     higher = REFERENCE_PRECISION[precision]
     module = service.model.load(service.device, higher)
     copy_weights(service.module, module)
     reference = Service(module, service.model, build(baseline, "mode"), service.plan, service.device, higher)
     return Bench(service, eager, reference, precision, calls_per_shape, num_examples)
+
+
+def uncompiled(module: Any) -> Any:
+    """The module, or where a mode compiled layers in place a twin that runs them eagerly on the same weights and buffers."""
+    if not any(getattr(layer, "_compiled_call_impl", None) for layer in module.modules()):
+        return module
+    return copy.deepcopy(module, {id(tensor): tensor for tensor in (*module.parameters(), *module.buffers())})
 
 
 def copy_weights(source: Any, target: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from stages.workers.probes.bench import Bench
-from stages.workers.probes.probe import Document, Probe, held_to, not_run
+from stages.workers.probes.probe import Document, Probe, at_least, not_run
 from stages.workers.service import Service
 
 MIN_EXACT_MATCH = 0.99
@@ -24,7 +24,7 @@ def _run(bench: Bench) -> Iterator[Document]:
         examples = task.examples(bench.num_examples, seed=SEED)
         share, own = exact_match(bench.service, examples), exact_match(bench.eager, examples)
         limit = min(MIN_EXACT_MATCH, own)
-        yield held_to(f"task_{task.name}", task.name, -share, -limit, len(examples), f"eager {own:.4f}") | {"value": share, "limit": limit}
+        yield at_least(f"task_{task.name}", task.name, share, limit, len(examples), f"eager {own:.4f}")
 
 
 def exact_match(service: Service, examples: Any) -> float:

@@ -28,6 +28,11 @@ def held_to(name: str, subject: str, value: float, limit: float, num_calls: int,
     return _document(name, subject, "pass" if value <= limit else "fail", value, limit, num_calls, reason)
 
 
+def at_least(name: str, subject: str, value: float, limit: float, num_calls: int, reason: str = "") -> Document:
+    """A check that passes where value >= limit; a value that is no number fails."""
+    return _document(name, subject, "pass" if value >= limit else "fail", value, limit, num_calls, reason)
+
+
 def reported(name: str, subject: str, value: float, num_calls: int, reason: str) -> Document:
     """A measurement that is shown and decides nothing."""
     return _document(name, subject, "reported", value, None, num_calls, reason)

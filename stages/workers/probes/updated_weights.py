@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from stages.workers.probes.bench import Bench, answer, copy_weights, difference, relative_error
+from stages.workers.probes.held_function import refusal
 from stages.workers.probes.probe import Document, Probe, held_to
 
 
@@ -16,10 +17,10 @@ def _run(bench: Bench) -> Iterator[Document]:
     rows, module = bench.sizes[-1], bench.service.module
     before = answer(bench.service, rows)
     _roll(module, 1)
-    copy_weights(module, bench.reference.module)
+    _told(bench)
     yield _followed(bench, "weights_copied", rows, "copy_")
     _load_rolled(module, -1)
-    copy_weights(module, bench.reference.module)
+    _told(bench)
     yield _restored(bench, "weights_loaded", before, "load_state_dict")
     yield _by_pointer(bench, rows)
     yield _restored(bench, "weights_restored", before, "the old storage again")
@@ -40,22 +41,40 @@ def _followed(bench: Bench, name: str, rows: int, how: str) -> Document:
 
 
 def _by_pointer(bench: Bench, rows: int) -> Document:
-    """New storage behind each parameter. A capture holds the old address, as documented: reported, not required."""
+    """New storage behind each parameter. A capture of ours holds the old address, as documented: reported, not required.
+
+    Trees compare the addresses of parameters at every call and record again, or refuse.
+    """
     module = bench.service.module
     old = [parameter.data for parameter in module.parameters()]
     try:
         for parameter in module.parameters():
             parameter.data = parameter.data.roll(1, 0)
-        copy_weights(module, bench.reference.module)
-        found = _followed(bench, "weights_by_pointer", rows, "parameter.data = new storage")
+        _told(bench)
+        found = _followed_or_refused(bench, rows)
     finally:
         for parameter, data in zip(module.parameters(), old, strict=True):
             parameter.data = data
-        copy_weights(module, bench.reference.module)
-    if bench.service.mode.replay == "none":
+        _told(bench)
+    if bench.service.mode.replay != "manual":
         return found
     meaning = "the new weights were read" if found["verdict"] == "pass" else "stale: a replay reads the old address"
     return found | {"verdict": "reported", "limit": None, "reason": f"parameter.data = new storage; {meaning}"}
+
+
+def _followed_or_refused(bench: Bench, rows: int) -> Document:
+    try:
+        return _followed(bench, "weights_by_pointer", rows, "parameter.data = new storage")
+    except RuntimeError as error:
+        if bench.service.mode.replay != "trees":
+            raise
+        return held_to("weights_by_pointer", f"decode/{rows}", 0, 0, 1, f"refused: {refusal(error)}")
+
+
+def _told(bench: Bench) -> None:
+    """The mode may load its weights again; the reference gets them."""
+    bench.service.mode.weights_changed()
+    copy_weights(bench.service.module, bench.reference.module)
 
 
 def _roll(module: Any, shift: int) -> None:
@@ -70,6 +89,6 @@ def _load_rolled(module: Any, shift: int) -> None:
 PROBE = Probe(
     name="updated_weights",
     hazards=("weights swapped under a capture (peft#2611, vllm#48941, sglang#27140)",),
-    about="follows new weights by copy_ and, where nothing replays, by pointer; load_state_dict of the old ones gives the old answer",
+    about="follows new weights by copy_ and, but for captures of ours, by pointer; load_state_dict of the old ones gives the old answer",
     run=_run,
 )

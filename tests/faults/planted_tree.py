@@ -1,0 +1,84 @@
+"""A copy of the package with planted modes and models in it, measured through the public command."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from stages.core import atomic
+from stages.core.records import base
+from stages.core.records.correctness import Answers, CorrectnessRecord
+from stages.environment import describe
+from tests.workers.small_study import ROOT, SmallStudy, write_study
+
+RANK = 4
+PADDED = ("model.max_batch=4", "model.capture_sizes=[1,4]")
+PLACES = {"planted.py": "modes/planted.py", "planted_models.py": "models/faulty.py", "planted_captures.py": "modes/planted_captures.py"}
+
+
+@dataclass
+class PlantedTree:
+    """A study whose largest batch has padding and whose model takes adapters, in a project of its own."""
+
+    study: SmallStudy
+    device: str = "cpu"
+
+    def checked(self, mode: str, model: dict[str, Any] | None = None, **keys: Any) -> Answers:
+        """`python -m stages.correctness --mode <mode>`; the record's data. `mode`: a composed one, or a name for what `keys` say."""
+        self.write(mode, model or {}, keys)
+        done = self.run(mode)
+        assert done.returncode == 0, done.stderr
+        record = base.read(self.study.folder / "correctness" / f"{mode}.json", CorrectnessRecord)
+        assert record.data is not None, f"{record.status}: {record.reason} {record.log_tail}"
+        assert f"{record.data.num_probes_run} of {len(record.data.probes)} probes executed" in done.stdout
+        return record.data
+
+    def write(self, mode: str, model: dict[str, Any], keys: dict[str, Any]) -> None:
+        """The composed configuration of a mode with these edits."""
+        file = self.study.folder / "config" / f"{mode}.yaml"
+        source = file if file.exists() else file.with_name("eager.yaml")
+        document: dict[str, Any] = yaml.safe_load(source.read_text(encoding="utf-8"))
+        document["device"] = self.device
+        document["model"] = {**document["model"], "adapter_rank": RANK, **model}
+        document["mode"] = {**document["mode"], **keys}  # not in place: the baseline is the same YAML node
+        file.write_text(yaml.safe_dump(document), encoding="utf-8")
+
+    def run(self, mode: str) -> subprocess.CompletedProcess[str]:
+        """The public command in that project."""
+        home = str(self.study.home)
+        variables = {**os.environ, **self.study.variables, "OPMODE_ROOT": home, "PYTHONPATH": home}
+        command = [sys.executable, "-m", "stages.correctness", "--mode", mode]
+        return subprocess.run(command, cwd=home, env=variables, capture_output=True, text=True, timeout=250, check=False)
+
+
+def planted_tree(home: Path, *modes: str, device: str = "cpu") -> PlantedTree:
+    """Copy the package, put the planted files where configuration can name them, compose."""
+    shutil.copytree(ROOT / "stages", home / "stages", ignore=shutil.ignore_patterns("__pycache__"))
+    for name, place in PLACES.items():
+        shutil.copy(Path(__file__).with_name(name), home / "stages" / place)
+    tree = PlantedTree(write_study(home, "eager", *modes, overrides=PADDED), device)
+    if device != "cpu":
+        atomic.write_json(tree.study.folder / "environment.json", describe(device))
+    return tree
+
+
+def fault(name: str, **keys: Any) -> dict[str, Any]:
+    """The keys of a mode of `planted.py` with that fault."""
+    return {"_target_": "stages.modes.planted.Planted", "name": name, "fault": name.partition("-")[0], **keys}
+
+
+def failed(answers: Answers) -> set[str]:
+    """The probes that raise."""
+    return {check.probe for check in answers.checks if check.verdict == "fail"}
+
+
+def why(answers: Answers) -> list[Any]:
+    """What a test shows when it fails."""
+    return [check for check in answers.checks if check.verdict == "fail"]
