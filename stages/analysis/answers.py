@@ -95,7 +95,10 @@ def _bottlenecks(records: StudyRecords, mode: str, steps: Mapping[str, ShapeTime
     capture = records.capture[mode].data
     words = bottleneck.words_for(str(records.environment.get("device", "cuda")))
     profiles = {f"{profile.phase}/{profile.size}": profile for profile in (capture.profile if capture else [])}
-    return {shape: bottleneck.bottleneck(profiles[shape], steps[shape].wall_us.median, words) for shape in steps if shape in profiles}
+    breaks = capture.evidence.num_graph_breaks if capture else 0
+    return {
+        shape: bottleneck.bottleneck(profiles[shape], steps[shape].wall_us.median, words, breaks) for shape in steps if shape in profiles
+    }
 
 
 def _floors(

@@ -32,8 +32,8 @@ def words_for(device: str) -> Words:
     return {"cpu": CPU}.get(device, GPU)
 
 
-def bottleneck(profile: ProfiledStep, wall_us: float, words: Words) -> Bottleneck:
-    """The shares of one shape's unprofiled wall time; they sum to 1."""
+def bottleneck(profile: ProfiledStep, wall_us: float, words: Words, num_graph_breaks: int = 0) -> Bottleneck:
+    """The shares of one shape's unprofiled wall time; they sum to 1. `num_graph_breaks`: those that the evidence counted."""
     assert wall_us > 0, "a step takes time"
     busy_us = min(profile.busy_us, wall_us)
     shares = {words.busy: busy_us / wall_us}
@@ -45,7 +45,7 @@ def bottleneck(profile: ProfiledStep, wall_us: float, words: Words) -> Bottlenec
         busy_us=busy_us,
         shares=shares,
         dilation=profile.wall_us / wall_us,
-        sentence=_sentence(profile, name, wall_us, shares, words),
+        sentence=_sentence(profile, name, wall_us, shares, words) + _cut(profile, num_graph_breaks),
     )
 
 
@@ -81,3 +81,9 @@ def _sentence(profile: ProfiledStep, name: str, wall_us: float, shares: dict[str
         f"{shape} is {name.replace('_', '-').replace('python', 'Python')}: of {wall_us:,.0f} µs {words.text} for {shares[words.busy]:.0%}; "
         f"the largest idle share is {largest.replace('python', 'Python')} with {shares[largest]:.0%}"
     )
+
+
+def _cut(profile: ProfiledStep, num_graph_breaks: int) -> str:
+    """More compiled functions a call than one, though nobody asked for more: graph breaks cut the step."""
+    regions = profile.compiled_regions_per_call or 0.0
+    return f"; graph breaks cut each call into {regions:,.0f} compiled functions" if num_graph_breaks and regions > 1 else ""

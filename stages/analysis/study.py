@@ -10,6 +10,7 @@ from typing import Any
 from stages.analysis.reading import StudyRecords
 from stages.analysis.study_modes import mode_section
 from stages.core.records.answer import Answer
+from stages.core.records.steps import Rotations
 
 SCHEMA_VERSION = 1
 LARGEST_BYTES = 5_000_000
@@ -131,7 +132,19 @@ def _factorial(records: StudyRecords, answer: Answer, name: str) -> dict[str, An
         "winners": {point.removeprefix("decode/"): entry.model_dump() for point, entry in found.winners.items()},
         "conditions": found.conditions,
         "ceilings": record.data.ceilings.model_dump() if record.data and record.data.ceilings else None,
+        "timer": record.data.timer.model_dump() if record.data and record.data.timer else None,
+        "heat": _heat(record.data) if record.data else {},
     }
+
+
+def _heat(data: Rotations) -> dict[str, float]:
+    """Mean seconds of the sequence by mode in the heat, the fastest first; empty where all cells were in every set."""
+    passes: dict[str, list[float]] = {}
+    for run in data.heat:
+        if not run.voided:
+            passes.setdefault(run.mode, []).append(run.sequence_s)
+    means = {mode: sum(found) / len(found) for mode, found in passes.items()}
+    return dict(sorted(means.items(), key=lambda item: item[1]))
 
 
 def _voided(records: StudyRecords, name: str) -> list[str]:

@@ -18,7 +18,10 @@ from typing import Any
 from stages.core.records.path import KernelTime, ProfiledStep
 from stages.instruments.compiled_regions import share_outside
 from stages.instruments.intervals import Interval, clipped, length, minus, of_event, union
+from stages.instruments.replay_cost import regions_per_call, replay_cost
 
+NUM_KERNELS = 25  # by name, kept a step
+LONGEST_NAME = 240  # ATen's kernels of one template differ late
 _DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 _OPERATORS = ("cpu_op",)
 _COMPILING = ("dynamo_timed", "CUDAGraphNode.record")
@@ -87,6 +90,9 @@ def _step(calls: ProfiledCalls, shape: str, windows: list[Interval], device: str
         top_kernels=_top(work, count),
         graph_kernels_range=_graph_kernels(by_call, launches) if graph_launches else None,
         share_outside_regions=share_outside(calls.events, work, windows, device),
+        compiled_regions_per_call=regions_per_call(calls.events, windows),
+        kernels_us=sum(float(event["dur"]) for event in work) / count,
+        replay_cost=replay_cost(calls.events, windows) if graph_launches else None,
     )
 
 
@@ -132,6 +138,9 @@ def _top(work: list[dict[str, Any]], num_calls: int) -> list[KernelTime]:
     total: Counter[str] = Counter()
     count: Counter[str] = Counter()
     for event in work:
-        total[event["name"][:120]] += event["dur"]
-        count[event["name"][:120]] += 1
-    return [KernelTime(name=name, total_us=time / num_calls, count=count[name] / num_calls) for name, time in total.most_common(15)]
+        name = event["name"][:LONGEST_NAME]
+        total[name] += event["dur"]
+        count[name] += 1
+    return [
+        KernelTime(name=name, total_us=time / num_calls, count=count[name] / num_calls) for name, time in total.most_common(NUM_KERNELS)
+    ]

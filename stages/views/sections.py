@@ -9,7 +9,7 @@ from typing import Any
 from stages.views import words
 from stages.views.document import Study, dig, part
 from stages.views.drawing import Drawn
-from stages.views.tables import broken, gains, machine, modes, proof, service, starts, steps
+from stages.views.tables import broken, gains, machine, modes, proof, replay, service, starts, steps
 from stages.views.tables.table import Table
 
 
@@ -84,6 +84,8 @@ def _tables(study: Study) -> dict[str, list[Table]]:
             gains.reconciled(study),
             steps.sequence(study),
             steps.bottlenecks(study),
+            replay.replay_cost(study),
+            replay.kernel_table(study),
             steps.floors(study),
         ],
         "startup": [service.startup(study), starts.replaced(study), starts.middle_way(study)],

@@ -22,6 +22,7 @@ from stages.core.records.correctness import Answers, Check, CorrectnessRecord
 from stages.core.records.load import Load, LoadRecord, LoadRun, ServedRequest
 from stages.core.records.path import CaptureRecord, Evidence, KernelTime, Memory, PathProof, PathRun, ProfiledStep
 from stages.core.records.plan import Plan, StepRun
+from stages.core.records.profiled import ReplayCost
 from stages.core.records.startup import CacheUse, Phases, Start, Startup, WarmupRecord
 from stages.core.records.steps import Block, Cell, Rotations, SequenceRun, SteadyStateRecord
 from stages.core.settings import Params, Slo
@@ -213,8 +214,24 @@ def profiled(shape: str, wall_us: float, spec: Spec, replayed: bool) -> Profiled
         individual_kernels_per_call=0.0 if replayed else float(launches),
         unattributed_kernels_per_call=0.0,
         attention_kernels=list(spec.attention),
-        top_kernels=[KernelTime(name="gemv_bf16", total_us=busy_us * 0.7, count=113.0)],
+        top_kernels=[KernelTime(name="gemv_bf16", total_us=busy_us * 0.7, count=113.0), own_kernel(spec, busy_us)],
+        kernels_us=busy_us,
+        replay_cost=replayed_cost(spec) if replayed else None,
     )
+
+
+def own_kernel(spec: Spec, busy_us: float) -> KernelTime:
+    """What a mode's kernels have that others have not: eager copies, Inductor fuses."""
+    compiled = spec.transform not in ("none", "dynamo")
+    name = "triton_poi_fused_rope_0" if compiled else "void at::native::vectorized_elementwise_kernel<8, CUDAFunctor_add>"
+    return KernelTime(name=name, total_us=busy_us * (0.1 if compiled else 0.2), count=16.0)
+
+
+def replayed_cost(spec: Spec) -> ReplayCost:
+    """As seen on an H200: 20 us of launch and little Python; through CUDAGraph Trees also guards, wrappers and their checks."""
+    trees = float(spec.replay == "trees")
+    host = {"guards_us": 10.0 * trees, "wrapper_us": 28.0 * trees, "tree_checks_us": 38.0 * trees, "input_copies_us": 0.0}
+    return ReplayCost(**host, graph_launch_us=20.0, other_us=9.0)
 
 
 def load_record(mode: str, spec: Spec, params_: Params) -> LoadRecord:

@@ -67,6 +67,11 @@ def test_idle_is_split_once_by_what_the_host_did_then() -> None:
     assert idle_us(step) == pytest.approx(step.wall_us - step.busy_us)
 
 
+def test_step_that_replays_nothing_has_no_replay_cost() -> None:
+    step = read([marked(0, 100), event("cudaLaunchKernel", "cuda_runtime", 40, 30, 1), event("gemm", "kernel", 80, 10, 1)])
+    assert (step.replay_cost, step.compiled_regions_per_call, step.kernels_us) == (None, 0, 10)
+
+
 def test_compiling_goes_before_launching_and_waiting() -> None:
     events = [
         marked(0, 100),

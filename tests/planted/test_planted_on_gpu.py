@@ -50,7 +50,11 @@ def graph_break(found: PathProof) -> Finding:
 
 @pytest.mark.twin(PLAIN_INPUT, NOT_CAPTURABLE, THREAD, BRANCH)
 def test_healthy_trees_are_confirmed(proof: Proof) -> None:
-    check_healthy(proof("cudagraph_trees"))
+    found = proof("cudagraph_trees")
+    check_healthy(found)
+    costs = [step.replay_cost for step in found.profile]
+    assert all(cost and min(cost.guards_us, cost.wrapper_us, cost.tree_checks_us, cost.graph_launch_us) > 0 for cost in costs)
+    assert all(cost and cost.input_copies_us == 0 for cost in costs)  # every input keeps its address
 
 
 @pytest.mark.fault(PLAIN_INPUT)
@@ -136,7 +140,10 @@ def test_batch_past_the_largest_captured_size_is_a_fallback_with_its_step(proof:
 
 @pytest.mark.twin(PAST)
 def test_captured_eager_mode_is_healthy(proof: Proof) -> None:
-    check_healthy(proof("cuda_graph"))
+    found = proof("cuda_graph")
+    check_healthy(found)
+    costs = [step.replay_cost for step in found.profile]
+    assert all(cost and cost.graph_launch_us > 0 and cost.guards_us == cost.tree_checks_us == 0 for cost in costs)
 
 
 @pytest.mark.fault(ATTRIBUTE)

@@ -45,13 +45,13 @@ class Planted:
         return None
 
 
-def judged(step: Callable[[], Any]) -> Any:
+def judged(step: Callable[[], Any], num_graph_breaks: int = 0) -> Any:
     """The bottleneck of a step, from its timed block and its profile."""
     torch.set_num_threads(1)
     service: Any = Planted(step)
     wall_us = sorted(time_block(service, SHAPE, num_calls=7, pipelined_calls=1, context_tokens=1)["wall_us"])[3]
     (profile,) = profile_shapes(service, num_calls=3)
-    return bottleneck.bottleneck(ProfiledStep(**profile), wall_us, bottleneck.CPU)
+    return bottleneck.bottleneck(ProfiledStep(**profile), wall_us, bottleneck.CPU, num_graph_breaks)
 
 
 def test_large_matrix_products_are_operator_bound() -> None:
@@ -81,6 +81,30 @@ def test_compilation_in_each_step_is_compile_bound() -> None:
 
     found = judged(fresh)
     assert found.name == "compile_bound", found.sentence
+
+
+def broken(x: torch.Tensor) -> torch.Tensor:
+    x = x + 1
+    torch._dynamo.graph_break()
+    x = x + 1
+    torch._dynamo.graph_break()
+    return x + 1
+
+
+def whole(x: torch.Tensor) -> torch.Tensor:
+    return x + 3
+
+
+@pytest.mark.parametrize(
+    ("function", "breaks", "cut"), [(broken, 2, "; graph breaks cut each call into 3 compiled functions"), (whole, 0, "")]
+)
+def test_graph_breaks_in_each_step_are_python_bound_and_named(function: Callable[..., Any], breaks: int, cut: str) -> None:
+    torch._dynamo.reset()
+    compiled, tensor = torch.compile(function, backend="eager"), torch.ones(4)
+    compiled(tensor)
+    found = judged(lambda: compiled(tensor), num_graph_breaks=breaks)
+    assert found.name == "python_bound", found.sentence
+    assert found.sentence.partition("; graph breaks")[2] == cut.partition("; graph breaks")[2]
 
 
 def test_queue_is_named_with_the_load_at_which_the_step_decides(make_service: MakeService) -> None:

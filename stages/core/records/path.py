@@ -7,11 +7,11 @@ from typing import Literal
 from pydantic import Field
 
 from stages.core.records.base import Document, Record
-
-_AROUND_ATTENTION = ("triton_poi_", "triton_red_", "triton_per_", "aten::scaled_dot_product_attention")
+from stages.core.records.profiled import KernelTime as KernelTime
+from stages.core.records.profiled import Phase as Phase
+from stages.core.records.profiled import ProfiledStep as ProfiledStep
 
 Path = Literal["eager", "compiled", "replayed", "recorded", "recompiled", "captured", "fallback"]
-Phase = Literal["prefill", "decode"]
 EvidenceVerdict = Literal["confirmed", "refuted", "not_proven"]
 FindingKind = Literal["recompile", "recompile_limit", "graph_break", "cudagraph_skip", "rerecording", "partition"]
 
@@ -122,51 +122,6 @@ class Evidence(Document):
     num_recompile_limit_hits: int = 0
     findings: list[Finding] = Field(default_factory=list)
     events: list[StepEvent] = Field(default_factory=list)
-
-
-class KernelTime(Document):
-    """One kernel (operator on a CPU) of a profiled step: its total time and launches a step."""
-
-    name: str
-    total_us: float
-    count: float
-
-
-class ProfiledStep(Document):
-    """Profile of one shape, averaged over the profiled calls of one session.
-
-    `busy_us` is the union of device intervals (operator self time on a CPU); the launch fields are zero on a CPU.
-    Host times (`host_launch_us`, `host_python_us`, `host_wait_us`, `host_compile_us`) are exclusive shares of the
-    profiled wall time in which the device was idle. `share_outside_regions`: of the work's time, what ran outside every
-    compiled function (None: not known). `graph_kernels_range`: fewest and most kernels of graph launches in one call.
-    """
-
-    phase: Phase
-    size: int
-    num_calls: int
-    wall_us: float
-    busy_us: float
-    host_launch_us: float
-    host_python_us: float
-    host_wait_us: float
-    host_compile_us: float
-    kernels_per_call: float
-    graph_launches_per_call: float
-    graph_kernels_per_call: float
-    individual_kernels_per_call: float
-    unattributed_kernels_per_call: float
-    attention_kernels: list[str]
-    top_kernels: list[KernelTime]
-    graph_kernels_range: tuple[int, int] | None = None
-    share_outside_regions: float | None = None
-
-    @property
-    def attention_operators(self) -> list[str]:
-        """The kernels that compute attention.
-
-        Inductor names its fused pointwise kernels after the operators around them, and a CPU shows the dispatcher too.
-        """
-        return [name for name in self.attention_kernels if not name.startswith(_AROUND_ATTENTION)]
 
 
 class Memory(Document):

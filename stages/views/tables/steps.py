@@ -61,7 +61,8 @@ def attribution(study: Study) -> Table:
     rows = []
     for name, answer in sorted(part(study, "attribution").items()):
         found = points(answer)
-        rows += [[f"{name}, {describe(key)}", *_contrast_cells(found[key])] for key in sort_numeric(found)]
+        cells = {key: _contrast_cells(found[key]) for key in sort_numeric(found)}
+        rows += [[f"{name}, {describe(key)}", *row] for key, row in cells.items() if any(cell != words.ABSENT for cell in row[:-1])]
     columns = ["factorial, point", *_CONTRASTS.values(), "closure error", "measured", "product of separate", "not known because"]
     note = "Time saved a step (the whole sequence: in one pass). Positive interaction: compiling and replaying remove the same overhead."
     return dropped_empty(Table("What saves how much", columns, rows, note, frozenset({"not known because"})))
