@@ -77,7 +77,10 @@ def save_artifacts(service: Any, file: str) -> int:
 
 
 def _instruments(mode: Mapping[str, Any], proof: bool) -> dict[str, Any]:
-    """Compile phases for modes that compile (eager must not pay for importing Dynamo), counters for proof."""
+    """Compile phases for modes that compile (eager must not pay for importing Dynamo), a counter of replays where they replay.
+
+    The ledger's counters and the compiler's log are for proof alone: nothing that is timed carries them.
+    """
     from stages.instruments.compile_phases import CompilePhases
 
     instruments: dict[str, Any] = {"phases": CompilePhases()}
@@ -90,6 +93,11 @@ def _instruments(mode: Mapping[str, Any], proof: bool) -> dict[str, Any]:
         instruments.update(counters=PathCounters(), log=CompilerLog())
         instruments["counters"].install()
         instruments["log"].install()
+    elif mode["replay"] != "none":
+        from stages.instruments.replay_counter import ReplayCounter
+
+        instruments["replays"] = ReplayCounter()
+        instruments["replays"].install()
     return instruments
 
 

@@ -77,6 +77,36 @@ def test_compilation_inside_voids_a_block(service: Service) -> None:
     assert "the compiler ran for" in time_block(service, "decode/1", 2, 2, 16)["voided"]
 
 
+class Replays:
+    """A counter that stands for graphs: `num` rises by what each step says."""
+
+    num = 0
+
+
+def replaying(service: Service, shape: str, every: int) -> Replays:
+    """Every so many calls of a shape count as a replay."""
+    replays, step, calls = Replays(), service.steps[shape], iter(range(1_000_000))
+
+    def replayed() -> Any:
+        replays.num += next(calls) % every == 0
+        return step()
+
+    service.steps[shape] = replayed
+    service.instruments["replays"] = replays
+    return replays
+
+
+def test_step_that_is_no_replay_voids_a_block_of_a_mode_that_replays(service: Service) -> None:
+    replaying(service, "decode/1", every=2)
+    assert time_block(service, "decode/1", 3, 2, 16)["voided"] == "4 replays in 8 steps of a mode that replays"
+
+
+def test_block_whose_every_step_is_a_replay_counts(service: Service) -> None:
+    replays = replaying(service, "decode/1", every=1)
+    assert time_block(service, "decode/1", 3, 2, 16)["voided"] == ""
+    assert replays.num == SETTLING_CALLS + 3 + 2
+
+
 def test_whole_sequence_is_run_when_it_is_short_enough(service: Service) -> None:
     made, requests = planned(service, 6)
     steps = sampled_steps(service, requests, 10_000, SETTINGS)
