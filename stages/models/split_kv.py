@@ -21,8 +21,8 @@ from torch import Tensor
 
 MIN_SPLIT_TOKENS = 64
 MAX_PROGRAMS = 512  # four on each of an H200's 132 multiprocessors
-TILE_TOKENS = 64
-NUM_STAGES, NUM_WARPS = 3, 4
+TILE_BYTES, MAX_TILE_TOKENS = 16_384, 128  # of keys that a program holds at once; as many of values
+NUM_STAGES, NUM_WARPS = 2, 4
 MIN_DOT_ROWS = 16  # what a tensor core takes
 
 
@@ -38,18 +38,20 @@ def decode_attention(heads: Tensor, cos: Tensor, sin: Tensor, positions: Tensor,
     split = split_tokens(batch * num_kv_heads, context)
     num_splits = -(-context // split)
     mixed = heads.new_empty((batch, num_queries * size))
-    shapes = (num_queries // num_kv_heads, num_kv_heads, size, power_of_two(max(size, MIN_DOT_ROWS)), context, num_splits, split)
+    padded_size = power_of_two(max(size, MIN_DOT_ROWS))
+    tile = min(MAX_TILE_TOKENS, TILE_BYTES // (padded_size * keys.element_size()))
+    shapes = (num_queries // num_kv_heads, num_kv_heads, size, padded_size, context, num_splits, split)
     partial = mixed if num_splits == 1 else heads.new_empty((batch, num_queries, num_splits, size), dtype=torch.float32)
     logsum = heads.new_empty((batch, num_queries, num_splits), dtype=torch.float32)
     decode_attention_split[(batch, num_kv_heads, num_splits)](
         *(heads, cos, sin, positions, keys, values, partial, logsum, *shapes),
-        *(math.log2(math.e) / math.sqrt(size), power_of_two(max(num_queries // num_kv_heads, MIN_DOT_ROWS)), TILE_TOKENS),
+        *(math.log2(math.e) / math.sqrt(size), power_of_two(max(num_queries // num_kv_heads, MIN_DOT_ROWS)), tile),
         num_stages=NUM_STAGES,
         num_warps=NUM_WARPS,
     )
     if num_splits > 1:
         decode_attention_combine[(batch, num_queries)](
-            *(positions, partial, logsum, mixed, num_queries, size, shapes[3], num_splits, split, power_of_two(num_splits)),
+            *(positions, partial, logsum, mixed, num_queries, size, padded_size, num_splits, split, power_of_two(num_splits)),
         )
     return mixed
 

@@ -23,7 +23,7 @@ from stages.instruments.profile_reading import ProfiledCalls
         (["--context", "4096"], "--context: must be from 64 to the model's slot of 2048 tokens"),
         (["--model", "tiny"], "must have slots of 194 tokens or more"),
         (["--inductor", "max_autotune=yes"], "--inductor: must be KEY=VALUE with a JSON value"),
-        (["--split_kv", "TILE_TOKENS"], "--split_kv: must be KEY=VALUE"),
+        (["--split_kv", "MAX_PROGRAMS"], "--split_kv: must be KEY=VALUE"),
     ],
 )
 def test_a_wrong_argument_is_a_user_error(arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:

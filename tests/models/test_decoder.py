@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from stages.models.decoder import LlamaDecoder
+from stages.models.decoder import LlamaDecoder, greedy
 from stages.models.dimensions import RopeScaling
 from stages.models.random_llama import RandomLlama
 
@@ -221,3 +221,10 @@ def test_logits_have_the_precision_asked_for_and_stay_near_float64(precision: st
     assert logits.dtype == dtype
     error = (logits.double() - expected).abs().max() / expected.abs().max()
     assert error < 8 * torch.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("vocab", [7, 64, 501, 512, 1280])
+def test_greedy_takes_the_largest_wherever_it_stands(vocab: int) -> None:
+    logits = torch.randn(9, vocab, generator=torch.Generator().manual_seed(vocab))
+    logits[0, vocab - 1], logits[1, 0], logits[2, vocab // 2] = 50, 50, 50
+    assert torch.equal(greedy(logits), logits.argmax(-1))
