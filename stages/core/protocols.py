@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -95,6 +95,10 @@ class Model(Protocol):
 
     def tasks(self) -> list[Task]:
         """Tasks with known answers; empty for random weights."""
+        ...
+
+    def adapters(self) -> Mapping[str, Mapping[str, torch.Tensor]]:
+        """Trained LoRA adapters by the name of the task that they are for (`stages.models.adapters`); empty for most."""
         ...
 
     def vocabulary(self) -> int:

@@ -8,6 +8,9 @@ from typing import Any
 
 import torch
 
+LARGEST_SMALL_BYTES = 1 << 20
+"""Of a request that torch's allocator serves from its small segments (`kSmallSize` of CUDACachingAllocator.cpp)."""
+
 
 def allocated_bytes() -> int:
     """Bytes live in torch's CUDA allocator; 0 on a CPU, where it keeps no account."""
@@ -35,12 +38,25 @@ def graph_pool_bytes() -> int:
 
 
 def free_block_bytes() -> list[int]:
-    """Bytes of each free block in the ordinary pool of torch's CUDA allocator: a request of just that size gets it. Empty on a CPU."""
+    """Requests that together get every free block in the ordinary pool of torch's CUDA allocator, largest first; empty on a CPU.
+
+    A block of a small segment is had in pieces: a request above 1 MiB is given memory from a large one.
+    """
     if not torch.cuda.is_available():
         return []
     segments: list[dict[str, Any]] = torch.cuda.memory_snapshot()
-    blocks = [block for segment in segments if tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0) for block in segment["blocks"]]
-    return [int(block["size"]) for block in blocks if block["state"] == "inactive"]
+    ordinary = [segment for segment in segments if tuple(segment.get("segment_pool_id", (0, 0))) == (0, 0)]
+    pieces = [piece for segment in ordinary for piece in _free_pieces(segment)]
+    return sorted(pieces, reverse=True)
+
+
+def _free_pieces(segment: dict[str, Any]) -> list[int]:
+    free = [int(block["size"]) for block in segment["blocks"] if block["state"] == "inactive"]
+    if segment["segment_type"] != "small":
+        return free
+    return [
+        size for block in free for size in ([LARGEST_SMALL_BYTES] * (block // LARGEST_SMALL_BYTES) + [block % LARGEST_SMALL_BYTES]) if size
+    ]
 
 
 def outside_allocator_bytes() -> int:

@@ -102,6 +102,10 @@ class DecoderModel(ABC):
         """No task: weights that were not trained know no answers."""
         return []
 
+    def adapters(self) -> dict[str, dict[str, torch.Tensor]]:
+        """No adapter: none was trained."""
+        return {}
+
     def vocabulary(self) -> int:
         """Number of token ids."""
         return self.dimensions().vocab_size

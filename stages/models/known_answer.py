@@ -10,9 +10,11 @@ from stages.core.errors import UserError
 from stages.core.protocols import Task
 from stages.models.base import DecoderModel
 from stages.models.dimensions import Dimensions
-from stages.models.tasks import LONGEST_ANSWER, VOCAB_SIZE, Recall, Reverse
+from stages.models.tasks import LONGEST_ANSWER, VOCAB_SIZE, Recall, Reverse, Shifted
 
 if TYPE_CHECKING:
+    import torch
+
     from stages.models.decoder import LlamaDecoder
 
 DIMENSIONS = Dimensions(
@@ -28,17 +30,26 @@ DIMENSIONS = Dimensions(
     tied=True,
 )
 WEIGHTS = Path(__file__).parent / "weights" / "known_answer.safetensors"
+ADAPTERS = WEIGHTS.with_name("known_answer_adapters.safetensors")
+ADAPTER_RANK = 8
+SHIFTED = tuple(Shifted(f"shift_{shift}", shift) for shift in (1, 5, 9))
+"""One trained adapter each."""
 LONGEST_PROMPT = Recall().longest_list + 3
-REMEDY = "Restore the file, or train it again: python -m stages.models.training."
 
 
 @dataclass
 class KnownAnswer(DecoderModel):
-    """Trained on recall and reverse by `stages.models.training`; its sizes are fixed by the weights."""
+    """Trained on recall and reverse by `stages.models.training`; its sizes are fixed by the weights.
+
+    With `adapter_rank: 8` also on three shifts, one LoRA adapter each, by `stages.models.training_adapters`.
+    """
 
     def __post_init__(self) -> None:
-        """Raises UserError also where a task does not fit the cache or the longest prepared prompt."""
+        """Raises UserError also where a task does not fit the cache or the longest prepared prompt, or adapters do not fit."""
         super().__post_init__()
+        if (self.adapter_rank, self.adapter_scale) not in ((0, 1.0), (ADAPTER_RANK, 1.0)):
+            rule, got = f"must be 0, or {ADAPTER_RANK} with adapter_scale 1", f"{self.adapter_rank} and {self.adapter_scale}"
+            raise UserError("model.adapter_rank", rule, got, "The adapters were trained so.")
         if self.prompt_sizes[-1] < LONGEST_PROMPT:
             rule = f"must reach the longest task prompt, {LONGEST_PROMPT} tokens"
             raise UserError("model.prompt_sizes", rule, self.prompt_sizes, "Add a larger size.")
@@ -51,19 +62,42 @@ class KnownAnswer(DecoderModel):
         return DIMENSIONS
 
     def files(self) -> list[Path]:
-        """The shipped weights."""
-        return [WEIGHTS]
+        """The shipped weights, and adapters where there is room for them."""
+        return [WEIGHTS, ADAPTERS] if self.adapter_rank else [WEIGHTS]
 
     def tasks(self) -> list[Task]:
-        """Recall and reverse."""
-        return [Recall(), Reverse()]
+        """Recall and reverse, and one shift an adapter."""
+        return [Recall(), Reverse(), *(SHIFTED if self.adapter_rank else ())]
+
+    def adapters(self) -> dict[str, dict[str, torch.Tensor]]:
+        """The shipped adapters by task, float32 on the host. Raises UserError for a missing or broken file."""
+        if not self.adapter_rank:
+            return {}
+        found: dict[str, dict[str, torch.Tensor]] = {task.name: {} for task in SHIFTED}
+        for key, value in _loaded(ADAPTERS, "cpu", "stages.models.training_adapters").items():
+            task, _, name = key.partition("/")
+            found[task][name] = value
+        return found
 
     def fill(self, decoder: LlamaDecoder, device: str) -> None:
         """Copy the shipped float32 weights. Raises UserError for a missing or broken file."""
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
-
+        weights = _loaded(WEIGHTS, device, "stages.models.training")
         try:
-            decoder.load_state_dict(load_file(WEIGHTS, device=device))
-        except (SafetensorError, OSError, RuntimeError) as error:
-            raise UserError("model", "needs its weights file", f"{WEIGHTS.name} ({error})", REMEDY) from error
+            decoder.load_state_dict(weights)
+        except RuntimeError as error:
+            raise _broken(WEIGHTS, error, "stages.models.training") from error
+
+
+def _loaded(file: Path, device: str, maker: str) -> dict[str, torch.Tensor]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(file, device=device)
+    except (SafetensorError, OSError) as error:
+        raise _broken(file, error, maker) from error
+
+
+def _broken(file: Path, error: Exception, maker: str) -> UserError:
+    remedy = f"Restore the file, or train it again: python -m {maker}."
+    return UserError("model", "needs its weights file", f"{file.name} ({error})", remedy)

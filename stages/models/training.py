@@ -22,7 +22,7 @@ from torch import Tensor
 from stages.core.errors import UserError, run_command
 from stages.models.decoder import Block, LlamaDecoder
 from stages.models.known_answer import DIMENSIONS, WEIGHTS
-from stages.models.tasks import END, SHORTEST_LIST, Example, Recall, Reverse
+from stages.models.tasks import END, SHORTEST_LIST, Example, Recall, Reverse, Shifted
 
 CONTEXT_TOKENS = 64
 EXAMPLES_PER_TASK = 32
@@ -41,7 +41,7 @@ IGNORED = -100
 class Lesson:
     """One task, the longest list it asks for now, and the running share of right answer tokens."""
 
-    task: Recall | Reverse
+    task: Recall | Reverse | Shifted
     longest: int = SHORTEST_LIST
     accuracy: float = 0.0
 
@@ -98,7 +98,7 @@ def learn(decoder: LlamaDecoder, optimizer: torch.optim.Optimizer, lessons: list
     loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
     optimizer.zero_grad()
     loss.backward()
-    torch.nn.utils.clip_grad_norm_(decoder.parameters(), 1.0)
+    torch.nn.utils.clip_grad_norm_([weight for group in optimizer.param_groups for weight in group["params"]], 1.0)
     optimizer.step()
     right, asked = logits.detach().argmax(-1) == targets, targets != IGNORED
     for rows, lesson in zip(torch.arange(len(inputs)).split(EXAMPLES_PER_TASK), lessons, strict=True):
@@ -132,7 +132,7 @@ def teacher_forced(decoder: LlamaDecoder, inputs: Tensor) -> Tensor:
     return logits.view(rows, length, -1)
 
 
-def exact_match(decoder: LlamaDecoder, task: Recall | Reverse, count: int, seed: int) -> float:
+def exact_match(decoder: LlamaDecoder, task: Recall | Reverse | Shifted, count: int, seed: int) -> float:
     """Share of examples whose greedy answer is right to the end token.
 
     Teacher forcing decides this without decoding: an answer is right if and only if every one of its tokens is the
