@@ -40,6 +40,8 @@ def measure(study: Study, settings: Settings, partial: Partial) -> PathProof:
         )
         memory = started.ask("stages.workers.measuring_memory:measure_memory", device_memory_bytes=settings.device_memory_bytes)
         profile = started.ask("stages.workers.profiling:profile_shapes", num_calls=capture.profiled_calls)
+        limit = {"device_memory_bytes": settings.device_memory_bytes, "expected": memory["max_sequences"]}
+        memory |= started.ask("stages.workers.allocating:allocate_sequences", **limit)
     return proof_of(study, settings, walked, [ProfiledStep(**step) for step in profile], Memory(**memory))
 
 

@@ -23,7 +23,7 @@ from stages.core.service_levels import ATTAINMENT, rate_key
 from stages.traces.arrivals import RECORDED, arriving
 from stages.workers.goodput_search import SEEDS, highest_met, search
 from stages.workers.measurement import Study, measure_mode, require_item, worker
-from stages.workers.process import Worker
+from stages.workers.process import Worker, WorkerFailed
 from stages.workers.served_runs import summary
 
 
@@ -50,10 +50,34 @@ def _run(study: Study, settings: Settings, rate: Any) -> LoadRun:
     rate_per_s = study.plan.recorded_rate_per_s * (1.0 if rate == "recorded" else float(rate) / study.plan.recorded_rate_per_s)
     with worker(study, settings, "load") as started:
         started.ready()
-        return _served(study, settings, started, rate_per_s, settings.seed, settings.measure.load.duration_s, rate_key(rate))
+        held = _max_sequences(settings, started)
+        return _served(study, settings, started, held, rate_per_s, settings.seed, settings.measure.load.duration_s, rate_key(rate))
 
 
-def _served(study: Study, settings: Settings, started: Worker, rate_per_s: float, seed: int, longest_s: float, key: str = "") -> LoadRun:
+def _max_sequences(settings: Settings, started: Worker) -> int | None:
+    """Sequences that `device_memory_bytes` holds in this mode, as `capture` computes them; None without a limit.
+
+    Raises WorkerFailed where it holds none.
+    """
+    if settings.device_memory_bytes is None:
+        return None
+    found = started.ask("stages.workers.measuring_memory:measure_memory", device_memory_bytes=settings.device_memory_bytes)
+    held = int(found["max_sequences"])
+    if held < 1:
+        raise WorkerFailed(f"device_memory_bytes ({settings.device_memory_bytes:,}) holds no sequence in this mode", [])
+    return held
+
+
+def _served(
+    study: Study,
+    settings: Settings,
+    started: Worker,
+    max_sequences: int | None,
+    rate_per_s: float,
+    seed: int,
+    longest_s: float,
+    key: str = "",
+) -> LoadRun:
     """One run at a rate. Recorded arrivals are compressed, others drawn at the recorded rate and compressed alike."""
     load, recorded = settings.measure.load, study.plan.recorded_rate_per_s
     factor = rate_per_s / recorded
@@ -61,7 +85,8 @@ def _served(study: Study, settings: Settings, started: Worker, rate_per_s: float
     requests = arriving(study.requests, load.process, recorded, window_s * factor, seed, load.gamma_shape)
     if not any(request["arrival_s"] / factor <= window_s for request in requests):
         raise UserError("measure.load.duration_s", "must let at least one request arrive", longest_s, "Raise it or the rate.")
-    served = started.ask("stages.workers.serving:serve", requests=requests, rate_factor=factor, duration_s=window_s, grace_s=load.grace_s)
+    times = {"rate_factor": factor, "duration_s": window_s, "grace_s": load.grace_s}
+    served = started.ask("stages.workers.serving:serve", requests=requests, max_sequences=max_sequences, **times)
     return summary(served, key or f"{rate_per_s:g}", rate_per_s, window_s, vars(settings.slo), load.process)
 
 
@@ -72,9 +97,10 @@ def _searched(study: Study, settings: Settings, found: Load) -> Load:
     low = max((rate for rate in met if rate < min(missed, default=float("inf"))), default=None)
     with worker(study, settings, "load") as started:
         started.ready()
+        held = _max_sequences(settings, started)
 
         def run(rate_per_s: float, seed: int) -> tuple[float, float]:
-            one = _served(study, settings, started, rate_per_s, settings.seed + seed, settings.measure.load.search_s)
+            one = _served(study, settings, started, held, rate_per_s, settings.seed + seed, settings.measure.load.search_s)
             return one.request_goodput, one.slo_attainment
 
         seeds = SEEDS[:1] if settings.measure.load.process == RECORDED else SEEDS

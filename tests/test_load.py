@@ -12,6 +12,7 @@ from stages.core.errors import UserError
 from stages.core.partial import Partial
 from stages.core.records.load import LoadRun
 from stages.load import measure
+from stages.workers.process import WorkerFailed
 from tests.workers.small_study import SmallStudy, write_study
 
 
@@ -40,6 +41,8 @@ class Answering:
         return None
 
     def ask(self, activity: str, **arguments: Any) -> dict[str, Any]:
+        if activity.endswith(":measure_memory"):
+            return {"max_sequences": arguments["device_memory_bytes"] // 100}
         self.asked.append(arguments)
         sent = [one for one in arguments["requests"] if one["arrival_s"] / arguments["rate_factor"] <= arguments["duration_s"]]
         late = arguments["rate_factor"] > self.limit
@@ -52,6 +55,7 @@ class Answering:
             "energy_j": None,
             "busy_s": 0.5,
             "memory_samples": [],
+            "max_active": arguments["max_sequences"],
             **counts,
         }
 
@@ -139,3 +143,28 @@ def test_drawn_arrivals_are_the_same_for_every_mode_and_differ_by_seed(
     one_rate = [asked["requests"] for asked in first.asked if asked["rate_factor"] == first.asked[1]["rate_factor"]]
     assert len(one_rate) == 2
     assert one_rate[0] != one_rate[1]
+
+
+def limited(template: SmallStudy, folder: Path, monkeypatch: pytest.MonkeyPatch, device_memory_bytes: int | None) -> tuple[Any, Answering]:
+    monkeypatch.setenv("OPMODE_BUILD", str(folder))
+    worker = Answering(3.3)
+    monkeypatch.setattr(load, "worker", worker)
+    settings = template.study.settings("eager")
+    settings.device_memory_bytes, settings.measure.load.search_s = device_memory_bytes, 5.0
+    settings.arrival_rates = ["recorded"]
+    return measure(template.study, settings, Partial("key")), worker
+
+
+def test_a_memory_limit_holds_the_sequences_in_flight_at_every_rate(
+    template: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, worker = limited(template, tmp_path, monkeypatch, 3300)
+    assert {asked["max_sequences"] for asked in worker.asked} == {33}
+    assert len(worker.asked) > 2
+    assert [run.max_active for run in found.runs] == [33]
+    assert {asked["max_sequences"] for asked in limited(template, tmp_path / "b", monkeypatch, None)[1].asked} == {None}
+
+
+def test_limit_that_holds_no_sequence_fails_with_the_reason(template: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(WorkerFailed, match=r"device_memory_bytes \(99\) holds no sequence in this mode"):
+        limited(template, tmp_path, monkeypatch, 99)

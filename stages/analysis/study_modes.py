@@ -16,6 +16,7 @@ from stages.core.records.path import PathProof
 from stages.core.records.startup import Start, Startup
 
 LONGEST_STRIP = 2000
+MOST_NAMED = 20  # requests that a compile or recording hit
 CLAIM = ("family", "transform", "replay", "documented_at", "stability")
 
 
@@ -139,7 +140,9 @@ def _run(run: LoadRun) -> dict[str, Any]:
         spared = [value for request in run.requests if not request.hit_by and (value := getattr(request, name)) is not None]
         shown[name] |= {"ecdf": statistics.ecdf(values)}
         shown[f"{name}_without_hit"] = statistics.percentiles(spared).model_dump()
-    return shown | {"num_hit": sum(bool(request.hit_by) for request in run.requests)}
+    hit = [request for request in run.requests if request.hit_by]
+    named = [{key: getattr(request, key) for key in ("request_id", "hit_by", "ttft_ms", "tpot_ms")} for request in hit[:MOST_NAMED]]
+    return shown | {"num_hit": len(hit), "hit_requests": named}
 
 
 def _bottleneck(records: StudyRecords, answer: ModeAnswer, mode: str) -> dict[str, Any]:

@@ -157,7 +157,11 @@ class Settings:
 def relevant_config(stage: str, settings: Settings) -> dict[str, Any]:
     """The keys of a composed configuration that decide a measuring stage's record (dvc.yaml tracks the same)."""
     keys = ("model", "mode", "device", "precision", "seed", "launch")
-    extra = {"load": ("slo", "arrival_rates"), "capture": ("device_memory_bytes",), "correctness": ("baseline",)}.get(stage, ())
+    extra = {
+        "load": ("slo", "arrival_rates", "device_memory_bytes"),
+        "capture": ("device_memory_bytes",),
+        "correctness": ("baseline",),
+    }.get(stage, ())
     document = asdict(settings)
     code = {key: settings.code[key] for key in (stage, "files") if key in settings.code}
     return {**{key: document[key] for key in (*keys, *extra)}, "measure": document["measure"][stage], "code": code}

@@ -51,6 +51,9 @@ def summary(
         energy_j=served["energy_j"],
         energy_per_good_j=None if served["energy_j"] is None else _share(served["energy_j"], len(good)),
         peak_bytes=served["peak_bytes"],
+        itl_ms=served.get("itl_ms"),
+        host_work=served.get("host_work"),
+        max_active=served.get("max_active"),
         memory=memory_growth(served["memory_samples"]),
         requests=requests,
     )

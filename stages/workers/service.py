@@ -13,6 +13,7 @@ import torch
 
 from stages.core.protocols import Decoder, Mode, Model
 from stages.core.records.plan import Plan
+from stages.instruments.row_copies import RowCopies
 
 Outputs = tuple[torch.Tensor, torch.Tensor]
 
@@ -29,6 +30,8 @@ class Service:
         self.length = torch.ones(1, dtype=torch.int64, device=device)
         self.slot = torch.zeros(1, dtype=torch.int64, device=device)
         self.prompts = {size: torch.zeros(1, size, dtype=torch.int64, device=device) for size in plan.prompt_sizes}
+        self.host_tokens = torch.zeros(model.max_batch, dtype=torch.int64, pin_memory=device == "cuda")
+        self._moved = [RowCopies([*self.keys, *self.values]), RowCopies([self.tokens, self.positions])]
         self.rows = {size: (self.tokens[:size], self.positions[:size]) for size in plan.capture_sizes}
         num_shapes = len(plan.prompt_sizes) + len(plan.capture_sizes)
         self._decode = mode.transformed(module.decode, num_shapes)
@@ -98,12 +101,22 @@ class Service:
     def compact(self, moves: Sequence[tuple[int, int]]) -> None:
         """Move slots (source, target), in order: cache rows, token, position."""
         for source, target in moves:
-            for tensor in (*self.keys, *self.values, self.tokens, self.positions):
-                tensor[target].copy_(tensor[source])
+            for rows in self._moved:
+                rows.copy(source, target)
+
+    def send_tokens(self, num_active: int) -> None:
+        """Let the next tokens follow the step to the host; they are there once the device is waited for."""
+        self.host_tokens[:num_active].copy_(self.tokens[:num_active], non_blocking=True)
+
+    def sent_tokens(self, num_active: int) -> list[int]:
+        """The tokens that were sent, after `synchronize`."""
+        return list(self.host_tokens[:num_active].tolist())
 
     def read_tokens(self, num_active: int) -> list[int]:
         """The next tokens on the host: the synchronisation point of a serving loop."""
-        return list(self.tokens[:num_active].tolist())
+        self.send_tokens(num_active)
+        self.synchronize()
+        return self.sent_tokens(num_active)
 
     def fill(self, context_tokens: int, generator: torch.Generator) -> None:
         """Every slot at position `context_tokens` with random tokens, prompts of the smallest size; the cache keeps what it holds."""

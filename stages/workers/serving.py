@@ -1,21 +1,25 @@
 """A small continuous-batching loop: real arrivals, prefill first, one decode step over all active sequences.
 
 A request's clock starts at its scheduled arrival, not when the loop noticed it, so a stalled loop shows in the tails.
-Every token is read by the host when its step ends.
+Tokens stay on the device, where the next step takes them; when a step ends the host reads a copy, which it needs to answer.
+How many steps a sequence will take is known when it is admitted, so a step costs no work a sequence unless one ends.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
+import numpy as np
 
 from stages.core.records.plan import Request
+from stages.core.service_levels import percentiles
 from stages.instruments import hardware, memory, memory_in_use
 from stages.traces.scheduling import compaction_moves
+from stages.workers.loop_clock import LoopClock
+from stages.workers.served_sequence import Sequence
 from stages.workers.service import Service, random_prompts
 
 IDLE_SLEEP_S = 0.0005
@@ -23,61 +27,23 @@ MEMORY_SAMPLES = 60  # along the time in which arrivals are sent
 
 
 @dataclass
-class Sequence:
-    """One request on its way; times in seconds since the run began."""
-
-    request: Request
-    arrival_s: float
-    prompt: torch.Tensor
-    noticed_s: float | None = None
-    begun_s: float | None = None
-    first_token_s: float | None = None
-    last_token_s: float | None = None
-    num_tokens: int = 0
-    hit_by: str = ""
-
-    def done(self) -> bool:
-        """Every output token was given."""
-        return self.num_tokens >= self.request.output_tokens
-
-    def document(self) -> dict[str, Any]:
-        """The `ServedRequest` document; ms from the arrival."""
-        completed = self.done()
-        return {
-            "request_id": self.request.request_id,
-            "arrival_s": self.arrival_s,
-            "prompt_tokens": self.request.prompt_tokens,
-            "output_tokens": self.request.output_tokens,
-            "queue_ms": self._since_arrival(self.begun_s),
-            "ttft_ms": self._since_arrival(self.first_token_s),
-            "tpot_ms": self._tpot_ms() if completed else None,
-            "e2el_ms": self._since_arrival(self.last_token_s) if completed else None,
-            "completed": completed,
-            "hit_by": self.hit_by,
-        }
-
-    def _tpot_ms(self) -> float | None:
-        """Mean time of the tokens after the first; None for an answer of one token."""
-        rest = self.request.output_tokens - 1
-        if not rest or self.first_token_s is None or self.last_token_s is None:
-            return None
-        return 1e3 * (self.last_token_s - self.first_token_s) / rest
-
-    def _since_arrival(self, moment_s: float | None) -> float | None:
-        return None if moment_s is None else 1e3 * (moment_s - self.arrival_s)
-
-
-@dataclass
 class Loop:
-    """The state of one run."""
+    """The state of one run. `max_active`: sequences in flight at most. `ends`: decode step -> the sequences whose last token it makes."""
 
     service: Service
     began_s: float
     waiting: deque[Sequence]
+    max_active: int
     queue: deque[Sequence] = field(default_factory=deque)
     active: list[Sequence] = field(default_factory=list)
+    ends: dict[int, list[Sequence]] = field(default_factory=lambda: defaultdict(list))
     histogram: Counter[int] = field(default_factory=Counter)
+    gaps: list[tuple[float, int]] = field(default_factory=list)
+    clock: LoopClock = field(default_factory=LoopClock)
+    num_decode_steps: int = 0
     num_prefill_steps: int = 0
+    last_end_s: float = 0.0
+    num_new: int = 0
     host_s: float = 0.0
     num_compiles: int = 0
     busy_s: float = 0.0
@@ -90,13 +56,16 @@ class Loop:
 
     def step(self) -> None:
         """Notice arrivals, then one prefill, one decode step, or a short sleep until the next arrival."""
+        self.clock.start()
         now_s = self.now_s()
         while self.waiting and self.waiting[0].arrival_s <= now_s:
             self.waiting[0].noticed_s = now_s
             self.queue.append(self.waiting.popleft())
         self._sample_memory(now_s)
-        compiled_s = self.service.instruments["phases"].total_s()
-        if self.queue and len(self.active) < self.service.model.max_batch:
+        phases = self.service.instruments["phases"]
+        compiled_s, recorded_s, here = phases.total_s(), phases.seconds.get("record_s", 0.0), self.active.copy()
+        if self.queue and len(self.active) < self.max_active:
+            here.append(self.queue[0])
             self._prefill(self.queue.popleft())
         elif self.active:
             self._decode()
@@ -104,8 +73,10 @@ class Loop:
             time.sleep(min(IDLE_SLEEP_S, max(0.0, self.waiting[0].arrival_s - now_s)))
             return
         self.busy_s += self.now_s() - now_s
-        if self.service.instruments["phases"].total_s() > compiled_s:
-            self._mark_compile()
+        spent_s = phases.total_s() - compiled_s
+        if spent_s > 0:
+            only_recorded = phases.seconds.get("record_s", 0.0) - recorded_s >= spent_s
+            self._mark("recording" if only_recorded else "compile", here)
 
     def _sample_memory(self, now_s: float) -> None:
         if not self.memory_samples or now_s - self.memory_samples[-1][0] >= self.sample_every_s:
@@ -113,63 +84,110 @@ class Loop:
 
     def _prefill(self, sequence: Sequence) -> None:
         sequence.begun_s = self.now_s()
-        self.service.prefill(len(self.active), sequence.prompt)
-        self.service.read_tokens(len(self.active) + 1)
-        sequence.first_token_s = sequence.last_token_s = self.now_s()
-        sequence.num_tokens = 1
+        slot = len(self.active)
+        self.service.prefill(slot, sequence.prompt)
+        self.service.read_tokens(slot + 1)
+        sequence.first_token_s = self.now_s()
         self.active.append(sequence)
         self.num_prefill_steps += 1
-        self._retire()
+        rest = sequence.request.output_tokens - 1
+        if rest:
+            self.ends[self.num_decode_steps + rest].append(sequence)
+            self.num_new += 1
+        else:
+            self._retire([sequence], sequence.first_token_s)
 
     def _decode(self) -> None:
         num_active = len(self.active)
+        self.clock.lap()
         self.service.decode(num_active)
-        self.service.read_tokens(num_active)
+        self.clock.lap()
+        self.service.send_tokens(num_active)
+        self.clock.lap()
+        self.service.synchronize()
+        self.clock.lap()
+        self.service.sent_tokens(num_active)
+        self.clock.lap()
         served = time.perf_counter()
-        now_s = self.now_s()
-        for sequence in self.active:
-            sequence.num_tokens += 1
-            sequence.last_token_s = now_s
+        now_s = served - self.began_s
+        self._note_gaps(num_active, now_s)
+        self.num_decode_steps += 1
         self.histogram[num_active] += 1
-        self._retire()
+        if finished := self.ends.pop(self.num_decode_steps, None):
+            self._retire(finished, now_s)
         self.host_s += time.perf_counter() - served
+        self.clock.finish(num_active)
 
-    def _retire(self) -> None:
-        finished = [slot for slot, sequence in enumerate(self.active) if sequence.done()]
-        moves = compaction_moves(len(self.active), finished)
+    def _note_gaps(self, num_active: int, now_s: float) -> None:
+        """Time since the token before: of those that were there in the last step, and of each new one since its first."""
+        if num_active > self.num_new:
+            self.gaps.append((now_s - self.last_end_s, num_active - self.num_new))
+        for sequence in self.active[num_active - self.num_new :]:
+            self.gaps.append((now_s - (sequence.first_token_s or now_s), 1))
+        self.last_end_s, self.num_new = now_s, 0
+
+    def _retire(self, finished: list[Sequence], now_s: float) -> None:
+        for sequence in finished:
+            sequence.last_token_s = now_s
+        slots = [slot for slot, sequence in enumerate(self.active) if sequence.last_token_s is not None]
+        moves = compaction_moves(len(self.active), slots)
         self.service.compact(moves)
         for source, target in moves:
             self.active[target] = self.active[source]
-        del self.active[len(self.active) - len(finished) :]
+        del self.active[len(self.active) - len(slots) :]
 
-    def _mark_compile(self) -> None:
+    def _mark(self, what: str, here: list[Sequence]) -> None:
+        """The requests that were in the step, and those that waited for it, were hit."""
         self.num_compiles += 1
-        for sequence in (*self.active, *self.queue):
-            sequence.hit_by = "compile"
+        for sequence in (*here, *self.queue):
+            sequence.hit_by = what
 
 
-def serve(service: Service, requests: list[dict[str, Any]], rate_factor: float, duration_s: float, grace_s: float) -> dict[str, Any]:
-    """Send what arrives within `duration_s` (arrival times divided by `rate_factor`), wait `grace_s` for the rest."""
+def serve(
+    service: Service,
+    requests: list[dict[str, Any]],
+    rate_factor: float,
+    duration_s: float,
+    grace_s: float,
+    max_sequences: int | None = None,
+) -> dict[str, Any]:
+    """Send what arrives within `duration_s` (arrival times divided by `rate_factor`), wait `grace_s` for the rest.
+
+    `max_sequences`: in flight at most, where that is less than the slots.
+    """
     parsed = [Request.model_validate(request) for request in requests]
     sent = [request for request in parsed if request.arrival_s / rate_factor <= duration_s]
     prompts = random_prompts(service, [request.prompt_tokens for request in sent], seed=1)
     sequences = [Sequence(request, request.arrival_s / rate_factor, prompt) for request, prompt in zip(sent, prompts, strict=True)]
+    slots = service.model.max_batch
+    max_active = slots if max_sequences is None else min(slots, max_sequences)
     service.synchronize()
     energy_j = hardware.energy_j() if service.device == "cuda" else None
-    loop = Loop(service, time.perf_counter(), deque(sequences), sample_every_s=duration_s / MEMORY_SAMPLES)
+    loop = Loop(service, time.perf_counter(), deque(sequences), max_active, sample_every_s=duration_s / MEMORY_SAMPLES)
     while (loop.waiting or loop.queue or loop.active) and loop.now_s() < duration_s + grace_s:
         loop.step()
-    num_decode_steps = sum(loop.histogram.values())
     return {
         "requests": [sequence.document() for sequence in sequences],
-        "lateness_ms": [1e3 * (sequence.noticed_s - sequence.arrival_s) for sequence in sequences if sequence.noticed_s is not None],
-        "num_decode_steps": num_decode_steps,
-        "num_prefill_steps": loop.num_prefill_steps,
-        "batch_histogram": {str(size): count for size, count in sorted(loop.histogram.items())},
-        "host_us_per_decode_step": 1e6 * loop.host_s / max(1, num_decode_steps),
-        "num_compiles_during": loop.num_compiles,
         "energy_j": None if energy_j is None else (hardware.energy_j() or energy_j) - energy_j,
         "peak_bytes": memory.peak_bytes(),
+        "max_active": max_active,
+        **found(loop, sequences),
+    }
+
+
+def found(loop: Loop, sequences: list[Sequence]) -> dict[str, Any]:
+    """What the loop counted."""
+    gaps = np.repeat([1e3 * gap_s for gap_s, _ in loop.gaps], [count for _, count in loop.gaps]).tolist() if loop.gaps else []
+    work = loop.clock.found()
+    return {
+        "lateness_ms": [1e3 * (sequence.noticed_s - sequence.arrival_s) for sequence in sequences if sequence.noticed_s is not None],
+        "num_decode_steps": loop.num_decode_steps,
+        "num_prefill_steps": loop.num_prefill_steps,
+        "batch_histogram": {str(size): count for size, count in sorted(loop.histogram.items())},
+        "host_us_per_decode_step": 1e6 * loop.host_s / max(1, loop.num_decode_steps),
+        "host_work": work.model_dump() if work else None,
+        "itl_ms": percentiles(gaps).model_dump(),
+        "num_compiles_during": loop.num_compiles,
         "busy_s": loop.busy_s,
         "memory_samples": loop.memory_samples,
     }

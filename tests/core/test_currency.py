@@ -49,7 +49,7 @@ def changed(small: SmallStudy, section: str, key: str, value: Any) -> set[str]:
         ("launch", "num_threads", 2, set(STAGES)),
         ("slo", "ttft_ms", 5.0, {"load"}),
         ("", "arrival_rates", [5], {"load"}),
-        ("", "device_memory_bytes", 10**9, {"capture"}),
+        ("", "device_memory_bytes", 10**9, {"capture", "load"}),
         ("", "lifetimes_s", [5.0], set()),
         ("", "name", "other", set()),
         ("measure.warmup", "warm_starts", 7, {"warmup"}),

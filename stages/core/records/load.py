@@ -68,6 +68,19 @@ class Probe(Document):
     met: bool
 
 
+class HostWork(Document):
+    """Host time of the loop itself a decode step, us: without the mode's own call and without the waiting for the device.
+
+    Means of `scheduling_us` (arrivals, admission), `sampling_us` (tokens chosen on the device sent to the host and read
+    there), `bookkeeping_us` (what is finished leaves, slots are compacted). `by_batch`: median of their sum by active batch.
+    """
+
+    scheduling_us: float
+    sampling_us: float
+    bookkeeping_us: float
+    by_batch: dict[str, float]
+
+
 class LoadRun(Document):
     """One rate. `request_goodput`: requests sent in the steady window that met every limit, divided by the window.
 
@@ -75,6 +88,8 @@ class LoadRun(Document):
     `num_never_begun` waited in the queue to the end. `busy_s`: seconds in which the loop ran steps.
     `queueing`: what the queue means at this load, in a sentence.
     `slo_attainment`: their share of those sent. `batch_histogram`: decode steps by real batch size, this mode's own.
+    `itl_ms`: gaps between the tokens of a request, of all requests together. `max_active`: sequences that the loop keeps
+    in flight at most (the model's slots, or fewer where `device_memory_bytes` holds fewer).
     """
 
     rate: str
@@ -107,6 +122,9 @@ class LoadRun(Document):
     queueing: str = ""
     lateness_share: float | None = None
     energy_per_good_j: float | None = None
+    itl_ms: Percentiles | None = None
+    host_work: HostWork | None = None
+    max_active: int | None = None
 
 
 class Load(Document):

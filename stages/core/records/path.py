@@ -125,7 +125,11 @@ class Evidence(Document):
 
 
 class Memory(Document):
-    """Bytes of the worker alone on the device, after every planned shape ran (host memory on a CPU)."""
+    """Bytes of the worker alone on the device, after every planned shape ran (host memory on a CPU).
+
+    `max_sequences` is computed; `checked_sequences` is how many of them could be allocated, with every shape run under
+    the limit (None: not checked, `check` says why).
+    """
 
     weights_bytes: int
     kv_cache_bytes: int
@@ -134,6 +138,8 @@ class Memory(Document):
     graph_pool_bytes: int
     outside_allocator_bytes: int
     max_sequences: int
+    checked_sequences: int | None = None
+    check: str = ""
 
 
 class PathProof(Document):
