@@ -2,10 +2,12 @@
 
     python -m stages.watch -- serve.py --port 8000
     python -m stages.watch -- -m my_package.serve
+    python -m stages.watch --trace-out data/served.csv -- serve.py
 
 Runs the program in a child process with class-level counters installed, and prints at its end: compilations, recompiles
 and graph breaks with torch's reasons, compiled calls, captures, recordings, replays, skipped CUDA graphs. The exit
-status is the program's (128 + the signal's number where one ended it). In a program or a test of your own:
+status is the program's (128 + the signal's number where one ended it). `--trace-out` also writes the requests that its steps
+show as a canonical trace (conf/trace/canonical.yaml), ready for a study of your own traffic. In a program or a test of your own:
 
     from stages.watch import watch
 
@@ -14,6 +16,7 @@ status is the program's (128 + the signal's number where one ended it). In a pro
         ledger.restart()
         serve()
         ledger.expect(num_recompiles=0, min_replayed=0.99)
+        ledger.write_trace("data/served.csv")
 """
 
 from __future__ import annotations
@@ -36,9 +39,10 @@ __all__ = ["ExpectationFailed", "Ledger", "watch"]
 _PACKAGE_PARENT = Path(__file__).resolve().parents[1]
 
 
-def run(program: list[str]) -> tuple[int, dict[str, Any] | None]:
+def run(program: list[str], trace_out: Path | None = None) -> tuple[int, dict[str, Any] | None]:
     """Run a script or `-m module` under watch; its exit status, and the ledger's summary.
 
+    With `trace_out` the summary has `num_requests`, and why the trace was not written, in `trace_refused`.
     The summary is None when the program ended without unwinding (a signal, `os._exit`). Raises UserError for what is no
     Python program.
     """
@@ -46,7 +50,8 @@ def run(program: list[str]) -> tuple[int, dict[str, Any] | None]:
     path = os.pathsep.join([str(_PACKAGE_PARENT), *filter(None, [os.environ.get("PYTHONPATH")])])
     with tempfile.TemporaryDirectory(prefix="opmode-watch-") as folder:
         file = Path(folder) / "summary.json"
-        command = [interpreter, "-m", "stages.instruments.watched_program", str(file), *program]
+        trace = str(trace_out.resolve()) if trace_out else ""
+        command = [interpreter, "-m", "stages.instruments.watched_program", str(file), trace, *program]
         status = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, check=False).returncode
         return (128 - status if status < 0 else status), read_json(file) if file.is_file() else None
 
@@ -78,14 +83,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m stages.watch", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--trace-out", type=Path, help="write the requests that the program's steps show as a canonical trace (CSV)")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="after --: a script or -m module, with its arguments")
-    command = parser.parse_args().command
-    status, summary = run(command[1:] if command[:1] == ["--"] else command)
+    options = parser.parse_args()
+    command = options.command
+    status, summary = run(command[1:] if command[:1] == ["--"] else command, options.trace_out)
     if summary is None:
         print_error(f"the program ended with status {status} before its counts could be read")
     else:
-        sys.stderr.write("".join(f"{line}\n" for line in lines(summary)))
+        sys.stderr.write("".join(f"{line}\n" for line in [*lines(summary), *_trace_line(summary, options.trace_out)]))
     return status
+
+
+def _trace_line(summary: Mapping[str, Any], file: Path | None) -> list[str]:
+    if not file:
+        return []
+    refused = summary["trace_refused"]
+    return [f"watch: no trace: {refused}" if refused else f"watch: {summary['num_requests']:6,} requests in {file}"]
 
 
 if __name__ == "__main__":

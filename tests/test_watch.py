@@ -138,13 +138,14 @@ def test_share_tells_manual_replays_trees_and_plain_calls_apart() -> None:
 
 
 def test_torch_is_left_as_it_was() -> None:
+    import torch
     import torch._dynamo.output_graph as output_graph
     import torch._inductor.compile_fx as compile_fx
     import torch._logging._internal as internal
     from torch._inductor.cudagraph_trees import CUDAGraphTreeManager
     from torch.cuda.graphs import CUDAGraph
 
-    owners: list[Any] = [CUDAGraph, CUDAGraphTreeManager, output_graph.OutputGraph, compile_fx]
+    owners: list[Any] = [CUDAGraph, CUDAGraphTreeManager, output_graph.OutputGraph, compile_fx, torch.nn.Embedding]
     names = [name for name in logging.root.manager.loggerDict if name.startswith("torch")]
 
     def state() -> list[Any]:

@@ -11,10 +11,13 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from stages.instruments.compiler_log import CompilerLog
 from stages.instruments.path_counters import PathCounters
+from stages.instruments.seen_requests import requests_of, write_requests
+from stages.instruments.token_shapes import TokenShapes
 
 _MOST_REASONS = 20
 _COUNTS = {
@@ -49,6 +52,7 @@ class Ledger:
 
     counters: PathCounters = field(default_factory=PathCounters)
     log: CompilerLog = field(default_factory=CompilerLog)
+    shapes: TokenShapes = field(default_factory=TokenShapes)
     _began: Counter[str] = field(default_factory=Counter)
     _ended: Counter[str] | None = None
 
@@ -57,6 +61,7 @@ class Ledger:
         self._began = self.counters.snapshot()
         for lines in self.log.lines.values():
             lines.clear()
+        self.shapes.seen.clear()
 
     def close(self) -> None:
         """The watch is over: later calls of functions that were compiled in it count no more."""
@@ -89,6 +94,13 @@ class Ledger:
     def summary(self) -> dict[str, Any]:
         """Counts, `replayed_share`, `reasons`, and `missing`: names that this torch lacks, so that their counts stay 0."""
         return {**self.counts(), "replayed_share": self.replayed_share(), "reasons": self.reasons(), "missing": self.counters.missing}
+
+    def write_trace(self, file: str | Path) -> int:
+        """Write the requests that the steps show as a canonical trace (CSV); their number.
+
+        Raises UserError when the steps show no two prompts at different times.
+        """
+        return write_requests(Path(file), requests_of(self.shapes.steps()))
 
     def expect(self, *, min_replayed: float | None = None, **counts: int) -> None:
         """Raise ExpectationFailed unless the counts are these (`num_recompiles=0`) and the replayed share is at least that.
@@ -128,9 +140,11 @@ def watch() -> Iterator[Ledger]:
     try:
         ledger.counters.install()  # imports the modules whose loggers are heard
         ledger.log.install()
+        ledger.shapes.install()
         ledger.restart()
         yield ledger
     finally:
         ledger.close()
+        ledger.shapes.remove()
         ledger.log.remove()
         ledger.counters.remove()

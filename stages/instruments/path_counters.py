@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from stages.instruments.replacing import Replacements
+
 _COUNTED = (
     ("torch.cuda.graphs", "CUDAGraph", "capture_begin", "capture"),
     ("torch.cuda.graphs", "CUDAGraph", "replay", "replay"),
@@ -21,7 +23,6 @@ _COUNTED = (
     ("torch._inductor.cudagraph_trees", "CUDAGraphTreeManager", "execute_node", "tree_replay"),
     ("torch._inductor.cudagraph_trees", "CUDAGraphTreeManager", "run", "tree_run"),
 )
-_ABSENT = object()
 
 
 @dataclass
@@ -35,7 +36,7 @@ class PathCounters:
     backends: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     _inside: set[str] = field(default_factory=set)
-    _replaced: list[tuple[Any, str, Any]] = field(default_factory=list)
+    _replaced: Replacements = field(default_factory=Replacements)
 
     def install(self) -> None:
         """Wrap every counted name that this torch has."""
@@ -47,12 +48,7 @@ class PathCounters:
 
     def remove(self) -> None:
         """Put back every attribute that `install` replaced; functions compiled meanwhile go on counting."""
-        while self._replaced:
-            owner, name, original = self._replaced.pop()
-            if original is _ABSENT:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, original)
+        self._replaced.restore()
 
     def snapshot(self) -> Counter[str]:
         """The counts now, with Dynamo's own counters of graphs and graph breaks."""
@@ -63,10 +59,6 @@ class PathCounters:
         now["graph_break"] = sum(counters["graph_break"].values())
         now["cudagraph_skip"] = counters["inductor"]["cudagraph_skips"]
         return now
-
-    def _replace(self, owner: Any, name: str, value: Any) -> None:
-        self._replaced.append((owner, name, vars(owner).get(name, _ABSENT)))  # absent: inherited
-        setattr(owner, name, value)
 
     def _count_method(self, module: str, owner: str, method: str, counter: str) -> None:
         try:
@@ -86,7 +78,7 @@ class PathCounters:
             finally:
                 self._inside.discard(counter)
 
-        self._replace(cls, method, counted)
+        self._replaced.replace(cls, method, counted)
 
     def _count_cudagraphify(self) -> None:
         module = importlib.import_module("torch._inductor.compile_fx")
@@ -99,7 +91,7 @@ class PathCounters:
             self.counts["cudagraphify"] += 1
             return original(*arguments, **keywords)
 
-        self._replace(module, "cudagraphify", counted)
+        self._replaced.replace(module, "cudagraphify", counted)
 
     def _count_compiled_calls(self) -> None:
         try:
@@ -113,7 +105,7 @@ class PathCounters:
         def call_user_compiler(this: Any, *arguments: Any, **keywords: Any) -> Any:
             return self._counting(original(this, *arguments, **keywords), this)
 
-        self._replace(OutputGraph, "call_user_compiler", call_user_compiler)
+        self._replaced.replace(OutputGraph, "call_user_compiler", call_user_compiler)
 
     def _counting(self, compiled: Callable[..., Any], output_graph: Any) -> Callable[..., Any]:
         from torch._guards import CompileContext

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from stages.instruments.replacing import Replacements
+
 
 class ReplayCounter:
     """`num`: replays in this process since `install`."""
@@ -15,22 +17,20 @@ class ReplayCounter:
     def __init__(self) -> None:
         """Nothing is counted yet."""
         self.num = 0
-        self._original: Any = None
+        self._replaced = Replacements()
 
     def install(self) -> None:
         """Count every replay, whoever captured the graph."""
         import torch
 
-        self._original = original = torch.cuda.CUDAGraph.replay
+        original = torch.cuda.CUDAGraph.replay
 
         def replay(graph: Any) -> None:
             self.num += 1
             original(graph)
 
-        torch.cuda.CUDAGraph.replay = replay  # type: ignore[method-assign, assignment]
+        self._replaced.replace(torch.cuda.CUDAGraph, "replay", replay)
 
     def remove(self) -> None:
         """Put torch's method back."""
-        import torch
-
-        torch.cuda.CUDAGraph.replay = self._original  # type: ignore[method-assign]
+        self._replaced.restore()

@@ -70,10 +70,13 @@ class SmallStudy:
             return process.returncode, text
 
 
-def write_study(home: Path, *modes: str, factorials: tuple[str, ...] = (), overrides: tuple[str, ...] = ()) -> SmallStudy:
+def write_study(
+    home: Path, *modes: str, factorials: tuple[str, ...] = (), overrides: tuple[str, ...] = (), trace: str = "smoke"
+) -> SmallStudy:
     """environment.json, config/ and trace/, as the first three stages write them on a CPU."""
     small = SmallStudy(home)
-    choices = {"name": "small", "model": "tiny", "trace": "smoke", "measure": "smoke", "device": "cpu"}
+    home.mkdir(parents=True, exist_ok=True)
+    choices = {"name": "small", "model": "tiny", "trace": trace, "measure": "smoke", "device": "cpu"}
     lists = {"modes": list(modes), "factorials": list(factorials), "overrides": list(overrides)}
     (home / "params.yaml").write_text(yaml.safe_dump({**choices, **lists}), encoding="utf-8")
     params: Params = read_params(home / "params.yaml")
