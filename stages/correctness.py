@@ -19,11 +19,13 @@ from stages.core.partial import Partial
 from stages.core.records.correctness import Answers, Check, CorrectnessRecord, ProbeRun
 from stages.workers.measurement import Study, measure_mode, require_item, worker
 
+CHECKED = {"AOTI_RUNTIME_CHECK_INPUTS": "1"}  # AOTInductor packages then refuse an input that they were not built for
+
 
 def measure(study: Study, settings: Settings, partial: Partial) -> Answers:
     """All checks of one mode."""
     options = settings.measure.correctness
-    with worker(study, settings, "correctness") as started:
+    with worker(study, settings, "correctness", variables=CHECKED) as started:
         started.ready()
         found = started.ask(
             "stages.workers.checking:check",

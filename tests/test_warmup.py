@@ -13,6 +13,9 @@ from stages.warmup import as_start
 COLD = {"fx_graph_misses": 4, "num_graphs_compiled": 4, "num_files_before": 0, "num_files_after": 60, "num_kernels_after": 8}
 WARM = {"fx_graph_hits": 4, "num_files_before": 60, "num_files_after": 60, "num_kernels_before": 8, "num_kernels_after": 8}
 
+BUILT = {"num_packages_built": 3, "num_packages_loaded": 3, "num_graphs_compiled": 3, "num_files_after": 60, "num_kernels_after": 9}
+LOADED = {"num_packages_loaded": 3, "num_files_before": 60, "num_files_after": 60, "num_kernels_before": 9, "num_kernels_after": 9}
+
 
 @pytest.mark.parametrize(
     ("cache", "transform", "use", "verdict"),
@@ -34,6 +37,14 @@ WARM = {"fx_graph_hits": 4, "num_files_before": 60, "num_files_after": 60, "num_
         ("artifact", "inductor_autotune", WARM, "confirmed"),
         ("artifact", "inductor", {**WARM, "num_kernels_before": 0}, "confirmed"),
         ("artifact", "inductor_autotune", COLD, "refuted"),
+        ("cold", "aot", BUILT, "confirmed"),
+        ("cold", "aot", {**BUILT, "num_kernels_before": 1}, "refuted"),
+        ("cold", "aot", {**BUILT, "num_packages_built": 0}, "not_proven"),
+        ("warm", "aot", LOADED, "confirmed"),
+        ("warm", "aot", {**LOADED, "num_packages_built": 1}, "refuted"),
+        ("warm", "aot", {**LOADED, "num_packages_loaded": 0}, "not_proven"),
+        ("artifact", "aot", {**LOADED, "num_kernels_before": 0}, "confirmed"),
+        ("artifact", "aot", {**LOADED, "num_packages_built": 1, "num_graphs_compiled": 1}, "refuted"),
         ("cold", "none", {}, "confirmed"),
         ("warm", "dynamo", {}, "confirmed"),
         ("warm", "none", {"fx_graph_hits": 1}, "refuted"),

@@ -151,3 +151,19 @@ class Mode(Protocol):
     def weights_changed(self) -> None:
         """Called after the module's weights were changed (a package with weights of its own loads them again here)."""
         ...
+
+    def warmed_up(self) -> None:
+        """Called once every planned shape has run: nothing may be built for further ones from now on."""
+        ...
+
+    def counts(self) -> Mapping[str, int]:
+        """What this mode counts itself, where torch has no counter for it."""
+        ...
+
+    def artifact(self) -> bytes | None:
+        """What this process compiled, to be carried to another one; None when there is nothing to carry."""
+        ...
+
+    def load_artifact(self, content: bytes) -> bool:
+        """Let later compilations find what an artifact carries; False when it could not be read."""
+        ...

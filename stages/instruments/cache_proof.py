@@ -27,7 +27,7 @@ def prove(cache: str, use: CacheUse, phases: Phases, transform: str, artifact_by
         return "refuted", f"claims {cache}, but {', '.join(compiled)}"
     if artifact_bytes == 0:
         return "refuted", "claims artifact, but torch could not read the artifact"
-    if use.fx_graph_hits + use.aot_autograd_hits == 0:
+    if use.fx_graph_hits + use.aot_autograd_hits + use.num_packages_loaded == 0:
         return "not_proven", "no hit in a compile cache was counted"
     return "confirmed", _hits(use, phases)
 
@@ -36,9 +36,11 @@ def _cold(use: CacheUse) -> tuple[StartVerdict, str]:
     sentence = (
         f"{use.num_files_before} files before, {use.fx_graph_misses} misses, {use.fx_graph_hits} hits, {use.num_files_after} files after"
     )
+    sentence += f", {use.num_packages_built} packages built" if use.num_packages_built else ""
     if use.num_files_before or use.num_kernels_before or use.fx_graph_hits or use.aot_autograd_hits:
         return "refuted", f"claims cold, but {sentence}"
-    return ("confirmed" if use.fx_graph_misses and use.num_files_after else "not_proven"), sentence
+    made = use.fx_graph_misses or use.num_packages_built
+    return ("confirmed" if made and use.num_files_after else "not_proven"), sentence
 
 
 def _compiled(use: CacheUse) -> list[str]:
@@ -47,6 +49,7 @@ def _compiled(use: CacheUse) -> list[str]:
         "graphs missed": use.fx_graph_misses,
         "graphs bypassed the cache": use.fx_graph_bypasses,
         "graphs compiled": use.num_graphs_compiled,
+        "packages built": use.num_packages_built,
     }
     return [f"{count} {what}" for what, count in counts.items() if count]
 
@@ -57,6 +60,9 @@ def _kernels(use: CacheUse) -> list[str]:
 
 
 def _hits(use: CacheUse, phases: Phases) -> str:
+    if use.num_packages_loaded:
+        loaded = f"{use.num_packages_loaded} packages loaded, none built, in {phases.package_load_s:.2f} s"
+        return f"{loaded}, kernels {phases.kernel_compile_s:.2f} s"
     again_s = phases.kernel_compile_s
     note = ": compiled again, torch's artifacts hold no C++ kernels" if again_s > _COMPILED_AGAIN_S and use.num_kernels_after else ""
     return f"{use.fx_graph_hits} graph hits, {use.aot_autograd_hits} AOT hits, {use.fx_graph_misses} misses, kernels {again_s:.2f} s{note}"

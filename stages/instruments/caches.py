@@ -10,7 +10,7 @@ from typing import Any
 
 from stages.core.records.startup import CacheState, CacheUse
 
-KERNEL_SUFFIXES = (".so", ".cubin", ".hsaco", ".fatbin")
+KERNEL_SUFFIXES = (".so", ".cubin", ".hsaco", ".fatbin", ".pt2")
 _ON = ("1", "true", "on")
 
 
@@ -20,7 +20,7 @@ def listing(folder: Path) -> int:
 
 
 def num_kernels(folder: Path) -> int:
-    """Number of compiled kernels below a folder: shared objects, cubins and the like."""
+    """Number of compiled kernels below a folder: shared objects, cubins, packages and the like."""
     return sum(path.suffix in KERNEL_SUFFIXES for path in _files(folder))
 
 
@@ -28,10 +28,13 @@ def _files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
 
 
-def cache_use(files: tuple[int, int], kernels: tuple[int, int], regions: Mapping[str, int]) -> CacheUse:
+def cache_use(
+    files: tuple[int, int], kernels: tuple[int, int], regions: Mapping[str, int], packages: Mapping[str, int] | None = None
+) -> CacheUse:
     """Counters of this process (`torch._dynamo.utils.counters`, private) beside listings before and after.
 
-    `kernels`: compiled kernels before and after; `regions`: how often torch entered each timed region.
+    `kernels`: compiled kernels before and after; `regions`: how often torch entered each timed region; `packages`: what
+    the mode counted of packages built and loaded.
     """
     from torch._dynamo.utils import counters
 
@@ -49,6 +52,8 @@ def cache_use(files: tuple[int, int], kernels: tuple[int, int], regions: Mapping
         num_kernels_after=kernels[1],
         num_graphs_compiled=regions.get("fx_codegen_and_compile", 0),
         num_kernel_compiles=regions.get("compile_file", 0),
+        num_packages_built=(packages or {}).get("package_built", 0),
+        num_packages_loaded=(packages or {}).get("package_loaded", 0),
     )
 
 

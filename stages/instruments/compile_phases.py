@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _CATEGORY_BY_PREFIX = (
+    ("package_export", "export_s"),
+    ("package_load", "package_load_s"),
+    ("package_compile", "inductor_s"),
     ("CUDAGraphNode.record", "record_s"),
     ("CachingAutotuner.benchmark", "autotune_s"),
     ("CachingAutotuner.coordinate_descent", "autotune_s"),

@@ -13,7 +13,8 @@ from typing import Any
 from stages.instruments.intervals import Interval, clipped, length, minus, of_event, union
 
 Events = Sequence[dict[str, Any]]
-_REGION = "Torch-Compiled Region"
+PACKAGE_MARK = "AOTInductor package"  # ours, around each call of a package in a proof process
+_REGIONS = ("Torch-Compiled Region", PACKAGE_MARK)
 _LAUNCHING = ("cuda_runtime", "cuda_driver")
 
 
@@ -26,7 +27,7 @@ def share_outside(
 
     None without work, and where the session marks no region at all (counters then tell whether anything compiled ran).
     """
-    marked = [of_event(event) for event in events if event["name"].startswith(_REGION)]
+    marked = [of_event(event) for event in events if event["name"].startswith(_REGIONS)]
     if not marked:
         return None
     regions = union(span for one in marked for span in clipped([one], _around(windows)))

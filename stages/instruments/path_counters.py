@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from stages.instruments.compiled_regions import PACKAGE_MARK
 from stages.instruments.replacing import Replacements
 
 _COUNTED = (
@@ -37,6 +38,7 @@ class PathCounters:
     missing: list[str] = field(default_factory=list)
     _inside: set[str] = field(default_factory=set)
     _replaced: Replacements = field(default_factory=Replacements)
+    _also: list[Callable[[], Mapping[str, int]]] = field(default_factory=list)
 
     def install(self) -> None:
         """Wrap every counted name that this torch has."""
@@ -50,6 +52,27 @@ class PathCounters:
         """Put back every attribute that `install` replaced; functions compiled meanwhile go on counting."""
         self._replaced.restore()
 
+    def also_count(self, counts: Callable[[], Mapping[str, int]]) -> None:
+        """Let snapshots hold what a mode counts itself, too."""
+        self._also.append(counts)
+
+    def count_packages(self) -> None:
+        """Count calls of AOTInductor packages, and mark each one for a profile (`compiled_regions`)."""
+        try:
+            from torch.export.pt2_archive._package import AOTICompiledModel
+            from torch.profiler import record_function
+        except ImportError:
+            self.missing.append("torch.export.pt2_archive._package.AOTICompiledModel")
+            return
+        original: Callable[..., Any] = AOTICompiledModel.__call__
+
+        def counted(this: Any, *arguments: Any, **keywords: Any) -> Any:
+            self.counts["package_call"] += 1
+            with record_function(PACKAGE_MARK):
+                return original(this, *arguments, **keywords)
+
+        self._replaced.replace(AOTICompiledModel, "__call__", counted)
+
     def snapshot(self) -> Counter[str]:
         """The counts now, with Dynamo's own counters of graphs and graph breaks."""
         from torch._dynamo.utils import counters
@@ -58,6 +81,8 @@ class PathCounters:
         now["compilation"] = self.counts["compilation"]
         now["graph_break"] = sum(counters["graph_break"].values())
         now["cudagraph_skip"] = counters["inductor"]["cudagraph_skips"]
+        for counts in self._also:
+            now.update(counts())
         return now
 
     def _count_method(self, module: str, owner: str, method: str, counter: str) -> None:

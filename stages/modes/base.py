@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -64,3 +64,23 @@ class BaseMode:
 
     def weights_changed(self) -> None:
         """Weights are read where they lie: nothing to load again."""
+
+    def warmed_up(self) -> None:
+        """Nothing changes once every planned shape has run."""
+
+    def counts(self) -> Mapping[str, int]:
+        """Nothing that torch's own counters do not say."""
+        return {}
+
+    def artifact(self) -> bytes | None:
+        """torch's cache artifacts of this process (`torch.compiler.save_cache_artifacts`); None when there is nothing to save."""
+        import torch
+
+        saved = torch.compiler.save_cache_artifacts()
+        return None if saved is None else saved[0]
+
+    def load_artifact(self, content: bytes) -> bool:
+        """Fill the caches from an artifact; False when torch could not read it."""
+        import torch
+
+        return torch.compiler.load_cache_artifacts(content) is not None

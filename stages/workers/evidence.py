@@ -20,7 +20,8 @@ def judge(
     """`confirmed` when every step took the claimed path and the profile agrees; `refuted` with reasons when one did not.
 
     `not_proven` when a counter that the verdict needs does not exist in this torch, there is no profile on a CUDA device,
-    the profile has kernels that belong to no launch, or replays of one shape differ in their kernels.
+    the profile has kernels that belong to no launch, replays of one shape differ in their kernels, or the profile of a mode
+    that calls packages shows none.
     """
     paths = Counter[str]()
     for run in path_runs:
@@ -28,7 +29,7 @@ def judge(
     expected = expected_path(claim)
     found = findings(walked)
     events = [StepEvent(**event) for event in walked.get("events", [])]
-    unproven = _missing(claim, walked) + _unattributed(profile) + _unprofiled(profile, device)
+    unproven = _missing(claim, walked) + _unattributed(profile) + _unprofiled(profile, device) + _without_package(claim, profile)
     refuted = _off_path(paths, expected, claim, _explanation(claim, walked, events, expected, found)) + _wrong_backend(claim, walked)
     refuted += [finding.reason for finding in found if finding.kind == "recompile_limit"]
     refuted += _mostly_outside(claim, profile)
@@ -40,7 +41,7 @@ def judge(
         verdict=verdict,
         reasons=(refuted + unproven or [_confirmation(paths, expected, walked)]) + _noted(found, claim),
         num_steps=sum(paths.values()),
-        num_compiled_calls=counts.get("compiled_call", 0),
+        num_compiled_calls=counts.get("compiled_call", 0) + counts.get("package_call", 0),
         num_graph_breaks=max(since_spawn.get("graph_break", 0), _num(found, "graph_break")),  # each misses some
         num_recompiles=counts.get("compilation", 0),
         num_captures=since_spawn.get("capture", 0),
@@ -62,6 +63,11 @@ def expected_path(claim: dict[str, str]) -> str:
     return "eager" if claim["transform"] == "none" else "compiled"
 
 
+def _is_packaged(claim: dict[str, str]) -> bool:
+    """Ahead of time and without CUDA graphs: AOTInductor packages, which Dynamo never sees."""
+    return claim["transform"] == "aot" and claim["replay"] == "none"
+
+
 def findings(walked: dict[str, Any]) -> list[Finding]:
     """What torch said since the spawn, each sentence once. Recompiles for another size are how `dynamic=False` works."""
     said = [(kind, text, num) for kind, text, num in walked.get("said", []) if not (kind == "recompile" and "size mismatch" in text)]
@@ -81,7 +87,7 @@ def _noted(found: Sequence[Finding], claim: dict[str, str]) -> list[str]:
 def _missing(claim: dict[str, str], walked: dict[str, Any]) -> list[str]:
     needed = {"manual": ("CUDAGraph.",), "trees": ("CUDAGraph.", "CUDAGraphTreeManager.")}.get(claim["replay"], ())
     if claim["transform"] != "none":
-        needed = (*needed, "call_user_compiler")
+        needed = (*needed, "AOTICompiledModel" if _is_packaged(claim) else "call_user_compiler")
     gone = [name for name in walked["missing"] if any(part in name for part in needed)]
     return [f"this torch has no {name}: its calls cannot be counted" for name in gone]
 
@@ -95,6 +101,12 @@ def _unattributed(profile: Sequence[ProfiledStep]) -> list[str]:
 
 def _unprofiled(profile: Sequence[ProfiledStep], device: str) -> list[str]:
     return ["nothing was profiled: no launch confirms the counters"] if device == "cuda" and not profile else []
+
+
+def _without_package(claim: dict[str, str], profile: Sequence[ProfiledStep]) -> list[str]:
+    """Calls of packages were counted, but none stands in the profile."""
+    unmarked = [step for step in profile if _is_packaged(claim) and step.share_outside_regions is None]
+    return [f"profile of {_shape(step)} shows no call of a package" for step in unmarked]
 
 
 def _off_path(paths: Counter[str], expected: str, claim: dict[str, str], because: str) -> list[str]:
@@ -124,6 +136,8 @@ def _explanation(claim: dict[str, str], walked: dict[str, Any], events: Sequence
 
 def _wrong_backend(claim: dict[str, str], walked: dict[str, Any]) -> list[str]:
     backends = set(walked["backends"].values())
+    if _is_packaged(claim):
+        return [f"{', '.join(sorted(backends))} compiled at run time, though packages were claimed"] if backends else []
     expected = EXPECTED_BACKEND.get(claim["transform"])
     if expected is None:
         return [f"compiled by {', '.join(sorted(backends))}, though nothing should compile"] if backends else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -71,9 +71,18 @@ def cache_folder(study: Study, settings: Settings) -> Path:
 
 
 def worker(
-    study: Study, settings: Settings, label: str, cache: Path | None = None, proof: bool = False, artifact: Path | None = None
+    study: Study,
+    settings: Settings,
+    label: str,
+    cache: Path | None = None,
+    proof: bool = False,
+    artifact: Path | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> Worker:
-    """Spawn a worker for one mode on its own compile caches, with every remote cache off."""
+    """Spawn a worker for one mode on its own compile caches, with every remote cache off.
+
+    `variables`: further environment variables.
+    """
     folder = cache or cache_folder(study, settings)
     order = {
         "label": f"{label}-{settings.mode['name']}",
@@ -91,6 +100,7 @@ def worker(
         "OMP_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,
         "PYTHONHASHSEED": "0",
+        **(variables or {}),
     }
     return Worker(order, environment, settings.launch.request_timeout_s)
 

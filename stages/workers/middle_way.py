@@ -55,6 +55,7 @@ class Compiling(threading.Thread):
             for shape in copy.shapes():
                 for _ in range(CALLS_BEFORE_CAPTURE):
                     copy.run(shape)
+            copy.mode.warmed_up()
             copy.synchronize()
         except Exception as error:  # noqa: BLE001 - whatever a mode breaks with is its answer
             self.error = f"{type(error).__name__}: {str(error).strip()[:600]}"

@@ -29,11 +29,12 @@ def start_service(order: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     torch.set_grad_enabled(False)
     torch.manual_seed(settings.seed)
     instruments = _instruments(settings.mode, bool(order["proof"]))
-    artifact_bytes = _load_artifact(order.get("artifact"))
+    mode = _mode(settings.mode, instruments)
+    artifact_bytes = _load_artifact(mode, order.get("artifact"))
     imported_s = time.monotonic()
     _initialise(settings.device)
     initialised_s = time.monotonic()
-    service = _load(settings, Plan.model_validate(order["plan"]))
+    service = _load(settings, mode, Plan.model_validate(order["plan"]))
     service.instruments = instruments
     loaded_s = time.monotonic()
     calls_s, capture_s = _make_ready(service)
@@ -55,7 +56,7 @@ def start_service(order: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         "first_request_s": first_token_s - spawned_s,
         "phases": phases,
         "calls_s": calls_s,
-        "cache_use": _cache_use(settings.mode, cache, (files_before, kernels_before), instruments["phases"].regions),
+        "cache_use": _cache_use(mode, cache, (files_before, kernels_before), instruments["phases"].regions),
         "cache_state": _cache_state(settings.mode["transform"]),
         "artifact_bytes": artifact_bytes,
         "pool_s": instruments["phases"].pool_s,
@@ -65,15 +66,13 @@ def start_service(order: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 def save_artifacts(service: Any, file: str) -> int:
-    """Write torch's cache artifacts of this process to `file`; their bytes (0: nothing to save)."""
-    import torch
-
-    saved = torch.compiler.save_cache_artifacts()
-    if saved is None:
+    """Write what this process compiled to `file`; its bytes (0: nothing to save)."""
+    content: bytes | None = service.mode.artifact()
+    if content is None:
         return 0
     Path(file).parent.mkdir(parents=True, exist_ok=True)
-    Path(file).write_bytes(saved[0])
-    return len(saved[0])
+    Path(file).write_bytes(content)
+    return len(content)
 
 
 def _instruments(mode: Mapping[str, Any], proof: bool) -> dict[str, Any]:
@@ -101,17 +100,29 @@ def _instruments(mode: Mapping[str, Any], proof: bool) -> dict[str, Any]:
     return instruments
 
 
+def _mode(node: Mapping[str, Any], instruments: Mapping[str, Any]) -> Any:
+    """The mode; where a proof is asked for, what it counts itself is part of it."""
+    from stages.core.build import build
+
+    mode = build(node, "mode")
+    if "counters" in instruments:
+        instruments["counters"].also_count(mode.counts)
+        if mode.transform == "aot":
+            instruments["counters"].count_packages()
+    return mode
+
+
 def _initialise(device: str) -> None:
     import torch
 
     torch.zeros(1, device=device).add_(1).item()
 
 
-def _load(settings: Any, plan: Any) -> Any:
+def _load(settings: Any, mode: Any, plan: Any) -> Any:
     from stages.core.build import build
     from stages.workers.service import Service
 
-    model, mode = build(settings.model, "model"), build(settings.mode, "mode")
+    model = build(settings.model, "model")
     module = model.load(settings.device, settings.precision)
     service = Service(module, model, mode, plan, settings.device, settings.precision)
     if mode.transform != "none":
@@ -131,6 +142,7 @@ def _make_ready(service: Any) -> tuple[dict[str, list[float]], float]:
         if service.mode.replay == "manual":
             capture_s += _timed(lambda shape=shape: service.hold(shape), service)
         calls_s[shape].append(_timed(lambda shape=shape: service.run(shape), service))
+    service.mode.warmed_up()
     return calls_s, capture_s
 
 
@@ -150,26 +162,24 @@ def _first_request(service: Any) -> float:
     return time.monotonic()
 
 
-def _load_artifact(file: str | None) -> int | None:
-    """Fill the caches from an artifact; its bytes, 0 when torch could not read it, None without one."""
+def _load_artifact(mode: Any, file: str | None) -> int | None:
+    """Fill the caches from an artifact; its bytes, 0 when it could not be read, None without one."""
     if not file:
         return None
-    import torch
-
     content = Path(file).read_bytes()
-    return len(content) if torch.compiler.load_cache_artifacts(content) is not None else 0
+    return len(content) if mode.load_artifact(content) else 0
 
 
-def _cache_use(mode: Mapping[str, Any], cache: Path, before: tuple[int, int], regions: Mapping[str, int]) -> dict[str, int]:
+def _cache_use(mode: Any, cache: Path, before: tuple[int, int], regions: Mapping[str, int]) -> dict[str, int]:
     from stages.core.records.startup import CacheUse
 
     after = _listed(cache)
     files, kernels = (before[0], after[0]), (before[1], after[1])
-    if mode["transform"] == "none":
+    if mode.transform == "none":
         return CacheUse(num_files_before=files[0], num_files_after=files[1]).model_dump()
     from stages.instruments.caches import cache_use
 
-    return cache_use(files, kernels, regions).model_dump()
+    return cache_use(files, kernels, regions, mode.counts()).model_dump()
 
 
 def _cache_state(transform: str) -> dict[str, Any]:

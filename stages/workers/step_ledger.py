@@ -87,7 +87,8 @@ class StepLedger:
 def path_of(did: Counter[str], replay: str) -> str:
     """The path of one step from what the counters gained in it.
 
-    `fallback`: the mode replays, and this step ran without (or only partly with) a replay.
+    `fallback`: the mode replays, and this step ran without (or only partly with) a replay; or it calls packages, and none
+    was built for this shape.
     """
     if did["tree_record"]:
         return "recorded"
@@ -95,10 +96,12 @@ def path_of(did: Counter[str], replay: str) -> str:
         return "captured"
     if did["compilation"]:
         return "recompiled"
+    if did["unsupported_call"]:
+        return "fallback"
     if replay == "trees":
         return "replayed" if did["tree_run"] and did["tree_replay"] == did["tree_run"] == did["replay"] else "fallback"
     if replay == "manual":
         return "replayed" if did["replay"] == 1 and not did["compiled_call"] else "fallback"
     if did["replay"]:
         return "replayed"
-    return "compiled" if did["compiled_call"] else "eager"
+    return "compiled" if did["compiled_call"] or did["package_call"] else "eager"

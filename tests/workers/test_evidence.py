@@ -224,3 +224,35 @@ def test_first_step_off_the_path_is_told_with_its_size_and_reason() -> None:
 def test_skip_without_a_word_is_told_as_such() -> None:
     reason = judged("cudagraph_trees", path="fallback", since_spawn={"cudagraph_skip": 2}).reasons[0]
     assert reason.endswith("; torch skipped CUDA graphs 2 times and gave no reason")
+
+
+PACKAGED = {"family": "torch", "transform": "aot", "replay": "none"}
+
+
+@pytest.mark.parametrize(
+    ("path", "backends", "share_outside", "verdict", "reason"),
+    [
+        ("compiled", {}, 0.1, "confirmed", "10 of 10 steps compiled"),
+        ("fallback", {}, 0.1, "refuted", "0 of 10 steps compiled (10 fallback)"),
+        ("compiled", {"0/0": "inductor"}, 0.1, "refuted", "inductor compiled at run time, though packages were claimed"),
+        ("compiled", {}, 0.9, "refuted", "90% of the work ran outside compiled functions"),
+        ("compiled", {}, None, "not_proven", "profile of decode/8 shows no call of a package"),
+    ],
+)
+def test_packages_are_proved_by_their_calls_and_the_profile(
+    path: str, backends: dict[str, str], share_outside: float | None, verdict: str, reason: str
+) -> None:
+    seen = {"counts": {"package_call": 10}, "since_spawn": {}, "backends": backends, "missing": ["x.call_user_compiler"], "skips": []}
+    runs = [PathRun(path=path, phase="decode", padded_size=8, count=10)]  # type: ignore[arg-type]
+    profile = profiled(individual_kernels=30).model_copy(update={"share_outside_regions": share_outside})
+    for device in ("cpu", "cuda"):
+        evidence = judge(PACKAGED, seen, runs, [profile], device)
+        assert evidence.verdict == verdict, evidence.reasons
+        assert reason in evidence.reasons[0]
+        assert evidence.num_compiled_calls == 10
+
+
+def test_packages_are_not_proven_where_their_calls_cannot_be_counted() -> None:
+    seen = {"counts": {}, "since_spawn": {}, "backends": {}, "missing": ["torch.x.AOTICompiledModel"], "skips": []}
+    runs = [PathRun(path="compiled", phase="decode", padded_size=8, count=10)]
+    assert judge(PACKAGED, seen, runs, [], "cpu").verdict == "not_proven"

@@ -62,6 +62,13 @@ def test_events_are_limited_and_counts_are_not() -> None:
     assert document["counts"]["compilation"] == MOST_EVENTS + 50
 
 
+def test_step_in_a_package_is_compiled_and_one_without_a_package_is_a_fallback() -> None:
+    document = walked([{"package_call": 1}, {"unsupported_call": 1, "unsupported_call:[3] [3]": 1}])
+    assert [run["path"] for run in document["path_runs"]] == ["compiled", "fallback"]
+    assert [(event["step"], event["path"]) for event in document["events"]] == [(1, "fallback")]
+    assert document["counts"]["unsupported_call:[3] [3]"] == 1
+
+
 @pytest.mark.parametrize(
     ("steps", "verdict", "settled_after", "num_events"),
     [

@@ -25,13 +25,15 @@ class Phases(Document):
     record_s: float = 0.0
     capture_s: float = 0.0
     execute_s: float = 0.0
+    export_s: float = 0.0
+    package_load_s: float = 0.0
 
 
 class CacheUse(Document):
     """What the compile caches did, from torch's counters and the listing of the cache folder.
 
     `num_graphs_compiled` and `num_kernel_compiles` count the regions that the main thread entered; kernels compiled in
-    a pool show in `num_kernels_after` (files).
+    a pool show in `num_kernels_after` (files). `num_packages_*`: packages compiled ahead of time, made and loaded.
     """
 
     fx_graph_hits: int = 0
@@ -46,6 +48,8 @@ class CacheUse(Document):
     num_kernels_after: int = 0
     num_graphs_compiled: int = 0
     num_kernel_compiles: int = 0
+    num_packages_built: int = 0
+    num_packages_loaded: int = 0
 
 
 class CacheState(Document):
