@@ -22,7 +22,7 @@ from yaml import YAMLError
 
 from stages.core import atomic, digest, paths
 from stages.core.build import build
-from stages.core.composed import FactorialSettings, checked_factorial, relevant_config, typed_settings
+from stages.core.composed import BESIDE_THE_MODE, FactorialSettings, checked_factorial, relevant_config, typed_settings
 from stages.core.errors import UserError, run_command
 from stages.core.records.base import read_json
 from stages.core.settings import BASELINE, Params, read_params
@@ -31,6 +31,7 @@ from stages.traces.planning import PlanSettings
 
 SECTIONS = ("model", "mode", "trace", "measure")  # their keys may be overridden, the choice itself may not
 GROUPS = (*SECTIONS, "factorial")
+BESIDE_BASELINE = tuple(stage for stage, keys in BESIDE_THE_MODE.items() if "baseline" in keys)
 MEASURING_STAGES = ("warmup", "capture", "steady_state", "load", "correctness")
 
 
@@ -42,7 +43,8 @@ def compose_study(params: Params, device: str, conf: Path) -> dict[str, Any]:
     baseline = documents[f"{BASELINE}.yaml"]
     for document in documents.values():
         document["baseline"] = baseline["mode"]
-        document["code"]["correctness"] = digest.of_document([document["code"]["correctness"], baseline["code"]["mode"]])
+        for stage in BESIDE_BASELINE:
+            document["code"][stage] = digest.of_document([document["code"][stage], baseline["code"]["mode"]])
     for name in params.factorials:
         composed = _hydra(params, BASELINE, device, conf, name)["factorial"]
         factorial = checked_factorial(composed, name, _names(conf, "mode"))

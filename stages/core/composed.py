@@ -15,6 +15,12 @@ from stages.core.typed_yaml import load_yaml, one_of, positive, typed
 
 MAY_BE_ZERO = ("warm_starts", "artifact_starts", "search_s", "target_width")
 ARRIVALS = ("recorded", "poisson", "gamma")
+BESIDE_THE_MODE = {  # keys of a composed file that decide one stage's record only
+    "warmup": ("baseline",),  # the middle way serves it
+    "capture": ("device_memory_bytes",),
+    "load": ("slo", "arrival_rates", "device_memory_bytes"),
+    "correctness": ("baseline",),
+}
 
 
 @dataclass(kw_only=True)
@@ -157,11 +163,7 @@ class Settings:
 def relevant_config(stage: str, settings: Settings) -> dict[str, Any]:
     """The keys of a composed configuration that decide a measuring stage's record (dvc.yaml tracks the same)."""
     keys = ("model", "mode", "device", "precision", "seed", "launch")
-    extra = {
-        "load": ("slo", "arrival_rates", "device_memory_bytes"),
-        "capture": ("device_memory_bytes",),
-        "correctness": ("baseline",),
-    }.get(stage, ())
+    extra = BESIDE_THE_MODE.get(stage, ())
     document = asdict(settings)
     code = {key: settings.code[key] for key in (stage, "files") if key in settings.code}
     return {**{key: document[key] for key in (*keys, *extra)}, "measure": document["measure"][stage], "code": code}

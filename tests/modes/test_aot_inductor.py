@@ -216,8 +216,9 @@ def test_calls_of_packages_are_counted_and_marked(mode: AotInductor, module: Sca
 def records(small: SmallStudy, *stages: str) -> list[dict[str, Any]]:
     found = []
     for stage in stages:
-        status, text = small.run(stage, "--mode", "aot_inductor")
-        assert status == 0, text
+        with small.start(stage, "--mode", "aot_inductor") as process:  # compilers of C++ are slow on a busy machine
+            _, text = process.communicate(timeout=500)
+        assert process.returncode == 0, text
         document = json.loads((small.folder / stage / "aot_inductor.json").read_text(encoding="utf-8"))
         assert document["status"] == "ok", (document["reason"], document["log_tail"])
         found.append(document["data"])
@@ -246,14 +247,14 @@ def check_study(small: SmallStudy) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1500)
 def test_study_of_packages_on_a_cpu(tmp_path: Path) -> None:
     check_study(write_study(tmp_path, "eager", "aot_inductor", overrides=("measure.warmup.artifact_starts=1",)))
 
 
 @pytest.mark.gpu
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1500)
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_study_of_packages_on_a_gpu(tmp_path: Path, precision: str) -> None:
     small = write_study(tmp_path, "eager", "aot_inductor", overrides=("measure.warmup.artifact_starts=1",))
