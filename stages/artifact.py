@@ -28,9 +28,7 @@ from stages.core.errors import UserError, run_command
 from stages.core.records.artifact import Manifest, Tried
 from stages.core.records.base import read
 from stages.core.records.startup import WarmupRecord
-from stages.instruments import hardware
 from stages.warmup import as_start
-from stages.workers.device_lock import device_lock
 from stages.workers.measurement import Study, cache_folder, require_item, unavailable, worker
 from stages.workers.process import WorkerFailed
 
@@ -93,7 +91,7 @@ def start(study: Study, mode: str, file: Path) -> Tried:
     with tempfile.TemporaryDirectory(prefix="opmode-artifact-") as folder:
         place = Path(folder) / _CONTENT
         place.write_bytes(content)
-        with device_lock(hardware.host().gpu_uuid if study.environment["device"] == "cuda" else None):
+        with study.on_device():
             made = as_start("artifact", _started(study, settings, place), settings.mode["transform"])
     hit = made.verdict == "confirmed"
     return Tried(mode=mode, hit=hit, proof=made.proof, changed=changed, ready_s=made.ready_s, **_ready(study, mode))

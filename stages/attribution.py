@@ -10,7 +10,6 @@ Writes attribution.json.
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
 
 from stages.analysis import answers, reading
 from stages.analysis.floors import Ceilings, Work
@@ -21,12 +20,13 @@ from stages.core.records import base
 from stages.core.records.answer import AttributionRecord
 from stages.core.records.base import Hashes
 from stages.core.settings import read_params
+from stages.core.timestamps import now
 
 
 def main() -> None:
     """Read the study, write attribution.json."""
     argparse.ArgumentParser(prog="python -m stages.attribution", description=__doc__.split("\n")[0] if __doc__ else None).parse_args()
-    started_at = _now()
+    started_at = now()
     folder = paths.latest()
     records = reading.read_study(folder, read_params())
     record = AttributionRecord(
@@ -34,7 +34,7 @@ def main() -> None:
         item="study",
         status="ok",
         started_at=started_at,
-        ended_at=_now(),
+        ended_at=now(),
         command="python -m stages.attribution",
         hashes=_hashes(records),
         data=answers.answer(records, ceilings(records), work_of(records)),
@@ -71,10 +71,6 @@ def _hashes(records: reading.StudyRecords) -> Hashes:
         environment=digest.of_document(dict(records.environment)),
         code=digest.of_code(["stages.attribution"]),
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 if __name__ == "__main__":

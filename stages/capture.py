@@ -10,13 +10,11 @@ Reads config/<mode>.yaml, trace/. Writes capture/<mode>.json.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from stages.core import paths
 from stages.core.composed import Settings
 from stages.core.errors import run_command
 from stages.core.partial import Partial
@@ -24,7 +22,7 @@ from stages.core.records.path import CaptureRecord, Evidence, Memory, MemorySamp
 from stages.instruments.compiler_sentences import limit_reached, unknown_thread
 from stages.workers.churn import churn_of
 from stages.workers.evidence import judge
-from stages.workers.measurement import Study, measure_mode, require_item, worker
+from stages.workers.measurement import Study, mode_command, worker
 from stages.workers.process import WorkerFailed
 
 
@@ -78,10 +76,7 @@ def proof_of(study: Study, settings: Settings, walked: dict[str, Any], profile: 
 
 def main() -> None:
     """Measure one mode."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mode", required=True)
-    mode = require_item(parser.parse_args().mode, "mode", paths.latest() / "config")
-    measure_mode("capture", mode, CaptureRecord, measure)
+    mode_command("capture", __doc__, CaptureRecord, measure)
 
 
 if __name__ == "__main__":

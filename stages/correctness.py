@@ -9,15 +9,13 @@ Reads config/<mode>.yaml, trace/plan.json. Writes correctness/<mode>.json.
 
 from __future__ import annotations
 
-import argparse
 import sys
 
-from stages.core import paths
 from stages.core.composed import Settings
 from stages.core.errors import run_command
 from stages.core.partial import Partial
 from stages.core.records.correctness import Answers, Check, CorrectnessRecord, ProbeRun
-from stages.workers.measurement import Study, measure_mode, require_item, worker
+from stages.workers.measurement import Study, mode_command, worker
 
 CHECKED = {"AOTI_RUNTIME_CHECK_INPUTS": "1"}  # AOTInductor packages then refuse an input that they were not built for
 
@@ -50,10 +48,7 @@ def verdict(checks: list[Check]) -> str:
 
 def main() -> None:
     """Check one mode."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mode", required=True)
-    mode = require_item(parser.parse_args().mode, "mode", paths.latest() / "config")
-    measure_mode("correctness", mode, CorrectnessRecord, measure)
+    mode_command("correctness", __doc__, CorrectnessRecord, measure)
 
 
 if __name__ == "__main__":

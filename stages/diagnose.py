@@ -28,8 +28,6 @@ from stages.core.errors import UserError, run_command
 from stages.core.records.path import ProfiledStep
 from stages.core.settings import BASELINE, params_file
 from stages.core.typed_yaml import load_yaml
-from stages.instruments import hardware
-from stages.workers.device_lock import device_lock
 from stages.workers.measurement import Study, worker
 from stages.workers.process import WorkerFailed
 
@@ -58,9 +56,8 @@ def measured(study: Study, settings: Settings) -> list[diagnosis.Point]:
     counts = step_counts(study)
     order = sorted(counts, key=lambda shape: -counts[shape])
     context_tokens = study.plan.context_tokens // 2
-    gpu = hardware.host().gpu_uuid if study.environment["device"] == "cuda" else None
     try:
-        with device_lock(gpu), worker(study, settings, "diagnose") as started:
+        with study.on_device(), worker(study, settings, "diagnose") as started:
             started.ready()
             found = started.ask("stages.workers.diagnosing:diagnose", shapes=order, context_tokens=context_tokens, budget_s=BUDGET_S)
     except WorkerFailed as error:

@@ -10,11 +10,9 @@ Reads config/<mode>.yaml (slo, arrival_rates), trace/. Writes load/<mode>.json.
 
 from __future__ import annotations
 
-import argparse
 from functools import partial as bind
 from typing import Any
 
-from stages.core import paths
 from stages.core.composed import Settings
 from stages.core.errors import UserError, run_command
 from stages.core.partial import Partial
@@ -22,7 +20,7 @@ from stages.core.records.load import Load, LoadRecord, LoadRun
 from stages.core.service_levels import ATTAINMENT, rate_key
 from stages.traces.arrivals import RECORDED, arriving
 from stages.workers.goodput_search import SEEDS, highest_met, search
-from stages.workers.measurement import Study, measure_mode, require_item, worker
+from stages.workers.measurement import Study, mode_command, worker
 from stages.workers.process import Worker, WorkerFailed
 from stages.workers.served_runs import summary
 
@@ -113,10 +111,7 @@ def _searched(study: Study, settings: Settings, found: Load) -> Load:
 
 def main() -> None:
     """Measure one mode."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mode", required=True)
-    mode = require_item(parser.parse_args().mode, "mode", paths.latest() / "config")
-    measure_mode("load", mode, LoadRecord, measure)
+    mode_command("load", __doc__, LoadRecord, measure)
 
 
 if __name__ == "__main__":

@@ -10,20 +10,18 @@ Reads config/<mode>.yaml, trace/plan.json. Writes warmup/<mode>.json.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 from dataclasses import replace
 from functools import partial as bind
 from pathlib import Path
 from typing import Any
 
-from stages.core import paths
 from stages.core.composed import Settings
 from stages.core.errors import run_command
 from stages.core.partial import Partial
 from stages.core.records.startup import CacheUse, MiddleWay, Phases, Start, Startup, WarmupRecord
 from stages.instruments.cache_proof import prove
-from stages.workers.measurement import Study, cache_folder, measure_mode, require_item, worker
+from stages.workers.measurement import Study, cache_folder, mode_command, worker
 
 
 def measure(study: Study, settings: Settings, partial: Partial) -> Startup:
@@ -107,10 +105,7 @@ def as_start(cache: Any, report: dict[str, Any], transform: str) -> Start:
 
 def main() -> None:
     """Measure one mode."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mode", required=True)
-    mode = require_item(parser.parse_args().mode, "mode", paths.latest() / "config")
-    measure_mode("warmup", mode, WarmupRecord, measure)
+    mode_command("warmup", __doc__, WarmupRecord, measure)
 
 
 if __name__ == "__main__":

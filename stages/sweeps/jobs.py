@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from omegaconf import OmegaConf
@@ -20,6 +19,7 @@ from stages.core import atomic, paths
 from stages.core.errors import UserError
 from stages.core.records.base import write
 from stages.core.settings import Params, params_file, read_params
+from stages.core.timestamps import now
 from stages.core.typed_yaml import load_yaml
 from stages.sweeps.choices import Choice, cell_params, read_factorials
 from stages.sweeps.results import CELL_FILE, LOG_FILE, STUDY_FOLDER, CellResult
@@ -56,7 +56,7 @@ class _Cell:
     def __init__(self, folder: Path, choices: Sequence[Choice]) -> None:
         self.folder, self.choices = folder, choices
         self.seconds: dict[str, float] = {}
-        self.started_at = _now()
+        self.started_at = now("milliseconds")
         folder.mkdir(parents=True, exist_ok=True)
 
     def write_params(self) -> Params:
@@ -104,11 +104,7 @@ class _Cell:
             log_tail=log_tail,
             seconds=self.seconds,
             started_at=self.started_at,
-            ended_at=_now(),
+            ended_at=now("milliseconds"),
         )
         write(self.folder / CELL_FILE, result)
         return result
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -6,12 +6,13 @@ A mode that breaks is a record (`failed`, with what happened and the last lines)
 
 from __future__ import annotations
 
+import argparse
 import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +27,7 @@ from stages.core.records import base
 from stages.core.records.base import Hashes
 from stages.core.records.plan import Plan
 from stages.core.settings import read_params
+from stages.core.timestamps import now
 from stages.instruments import hardware
 from stages.workers.device_lock import device_lock
 from stages.workers.process import Worker, WorkerFailed
@@ -58,6 +60,10 @@ class Study:
     def settings(self, mode: str) -> Settings:
         """config/<mode>.yaml."""
         return read_settings(self.folder / "config" / f"{mode}.yaml")
+
+    def on_device(self) -> AbstractContextManager[None]:
+        """Hold the lock of the study's GPU; nothing to hold on a CPU. Raises UserError when another study holds it."""
+        return device_lock(hardware.host().gpu_uuid if self.environment["device"] == "cuda" else None)
 
 
 def cache_folder(study: Study, settings: Settings) -> Path:
@@ -110,8 +116,13 @@ def unavailable(settings: Settings) -> str:
     return str(build(settings.mode, "mode").unavailable(settings.device))
 
 
-def measure_mode(stage: str, mode: str, record_type: type[Any], measure: Callable[[Study, Settings, Partial], DataType]) -> None:
-    """Measure one mode and write `<stage>/<mode>.json`."""
+def mode_command(
+    stage: str, description: str | None, record_type: type[Any], measure: Callable[[Study, Settings, Partial], DataType]
+) -> None:
+    """The command line of a stage that measures one mode: `--mode M`. Writes `<stage>/<mode>.json`. Raises UserError."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mode", required=True)
+    mode = require_item(parser.parse_args().mode, "mode", paths.latest() / "config")
     study = Study(paths.latest())
     settings = study.settings(mode)
     hashes = mode_hashes(stage, settings, study.plan, study.environment)
@@ -134,7 +145,7 @@ def write_record(
     partial = Partial(digest.of_document([stage, item, hashes.model_dump()]))
     data, status, reason, log_tail = None, "unavailable", why_not, list[str]()
     if not why_not:
-        with device_lock(hardware.host().gpu_uuid if study.environment["device"] == "cuda" else None):
+        with study.on_device():
             data, status, reason, log_tail = _attempt(lambda: measure(partial))
     record = record_type(
         stage=stage,
@@ -166,11 +177,6 @@ def planned_items() -> list[str]:
     params = read_params()
     per_mode = [f"{stage}@{mode}" for stage in PER_MODE for mode in params.modes]
     return per_mode + [f"steady_state@{factorial}" for factorial in params.factorials]
-
-
-def now() -> str:
-    """The time now, UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def require_item(name: str, kind: str, folder: Path) -> str:
