@@ -16,7 +16,7 @@ from typing import Any
 from stages.core.composed import Settings
 from stages.core.errors import UserError, run_command
 from stages.core.partial import Partial
-from stages.core.records.load import Load, LoadRecord, LoadRun
+from stages.core.records.load import Load, LoadRecord, LoadRun, ServedAnswers
 from stages.core.service_levels import ATTAINMENT, rate_key
 from stages.traces.arrivals import RECORDED, arriving
 from stages.workers.goodput_search import SEEDS, highest_met, search
@@ -49,7 +49,8 @@ def _run(study: Study, settings: Settings, rate: Any) -> LoadRun:
     with worker(study, settings, "load") as started:
         started.ready()
         held = _max_sequences(settings, started)
-        return _served(study, settings, started, held, rate_per_s, settings.seed, settings.measure.load.duration_s, rate_key(rate))
+        load = settings.measure.load
+        return _served(study, settings, started, held, rate_per_s, settings.seed, load.duration_s, rate_key(rate), load.sampled_requests)
 
 
 def _max_sequences(settings: Settings, started: Worker) -> int | None:
@@ -75,6 +76,7 @@ def _served(
     seed: int,
     longest_s: float,
     key: str = "",
+    num_sampled: int = 0,
 ) -> LoadRun:
     """One run at a rate. Recorded arrivals are compressed, others drawn at the recorded rate and compressed alike."""
     load, recorded = settings.measure.load, study.plan.recorded_rate_per_s
@@ -84,8 +86,15 @@ def _served(
     if not any(request["arrival_s"] / factor <= window_s for request in requests):
         raise UserError("measure.load.duration_s", "must let at least one request arrive", longest_s, "Raise it or the rate.")
     times = {"rate_factor": factor, "duration_s": window_s, "grace_s": load.grace_s}
-    served = started.ask("stages.workers.serving:serve", requests=requests, max_sequences=max_sequences, **times)
-    return summary(served, key or f"{rate_per_s:g}", rate_per_s, window_s, vars(settings.slo), load.process)
+    served = started.ask("stages.workers.serving:serve", requests=requests, max_sequences=max_sequences, num_sampled=num_sampled, **times)
+    run = summary(served, key or f"{rate_per_s:g}", rate_per_s, window_s, vars(settings.slo), load.process)
+    return run.model_copy(update={"answers": _answers(settings, started, served["sampled"])}) if num_sampled else run
+
+
+def _answers(settings: Settings, started: Worker, sampled: list[dict[str, Any]]) -> ServedAnswers:
+    """What the sample got, against eager, once the run is over and its numbers are read."""
+    names = {"precision": settings.precision, "baseline": settings.baseline, "sampled": sampled}
+    return ServedAnswers(**started.ask("stages.workers.served_answers:compare", **names))
 
 
 def _searched(study: Study, settings: Settings, found: Load) -> Load:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stages.analysis import services
 from stages.analysis.reading import StudyRecords
+from stages.analysis.served_answers import wrong_answers
 
 
 def objection(records: StudyRecords, mode: str) -> str:
@@ -16,7 +17,8 @@ def objection(records: StudyRecords, mode: str) -> str:
         return f"{evidence.verdict}: {'; '.join(evidence.reasons) or 'no reason given'}"
     if correctness.data is not None and correctness.data.verdict == "wrong":
         return f"wrong: {failed_checks(records, mode)}"
-    return ""
+    served = wrong_answers(records, mode)
+    return f"wrong: {served}" if served else ""
 
 
 def failed_checks(records: StudyRecords, mode: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
-from stages.analysis import arguments, coverage, memory_growth, services, statistics
+from stages.analysis import arguments, coverage, memory_growth, served_answers, services, statistics
 from stages.analysis.lifetimes import replaced
 from stages.analysis.reading import StudyRecords
 from stages.core.records.answer import Lifetime, ModeAnswer
@@ -24,7 +24,7 @@ def mode_section(records: StudyRecords, answer: ModeAnswer, mode: str) -> dict[s
     """Everything measured about one mode, under the names of the schema."""
     status, reason = status_of(records, mode)
     warmup, capture = records.warmup[mode].data, records.capture[mode].data
-    load, correctness = records.load[mode].data, records.correctness[mode].data
+    load = records.load[mode].data
     return {
         "status": status,
         "reason": reason,
@@ -38,7 +38,7 @@ def mode_section(records: StudyRecords, answer: ModeAnswer, mode: str) -> dict[s
         "load": _load(load) if load else {},
         "bottleneck": _bottleneck(records, answer, mode),
         "profile": {f"{step.phase}/{step.size}": step.model_dump() for step in capture.profile} if capture else {},
-        "correctness": correctness.model_dump() if correctness else {"verdict": "not_checked", "checks": []},
+        "correctness": served_answers.correctness_section(records, mode),
         "lifetime": _lifetime(records, answer.lifetime) if answer.lifetime else None,
         "floor": {_batch(shape): entry.model_dump() for shape, entry in answer.floor.items()},
         "records": _records(records, mode),
@@ -134,7 +134,7 @@ def _load(load: Load) -> dict[str, Any]:
 
 def _run(run: LoadRun) -> dict[str, Any]:
     """A rate without its single requests: their distributions, and their tails without those that a compile or capture hit."""
-    shown = run.model_dump(exclude={"requests"})
+    shown = run.model_dump(exclude={"requests", "answers"})
     for name in ("ttft_ms", "tpot_ms"):
         values = [value for request in run.requests if (value := getattr(request, name)) is not None]
         spared = [value for request in run.requests if not request.hit_by and (value := getattr(request, name)) is not None]

@@ -13,12 +13,12 @@ from stages.core.errors import UserError
 from stages.core.settings import BASELINE, PRECISIONS, Slo
 from stages.core.typed_yaml import load_yaml, one_of, positive, typed
 
-MAY_BE_ZERO = ("warm_starts", "artifact_starts", "search_s", "target_width")
+MAY_BE_ZERO = ("warm_starts", "artifact_starts", "search_s", "target_width", "sampled_requests")
 ARRIVALS = ("recorded", "poisson", "gamma")
 BESIDE_THE_MODE = {  # keys of a composed file that decide one stage's record only
     "warmup": ("baseline",),  # the middle way serves it
     "capture": ("device_memory_bytes",),
-    "load": ("slo", "arrival_rates", "device_memory_bytes"),
+    "load": ("baseline", "slo", "arrival_rates", "device_memory_bytes"),  # its sample is compared with the baseline
     "correctness": ("baseline",),
 }
 
@@ -76,7 +76,7 @@ class LoadSettings:
     """Seconds of arrivals sent, and seconds waited for what is still in flight; how arrivals come about.
 
     `process`: `recorded` (the trace's own), `poisson`, or `gamma` with `gamma_shape` (below 1: bursts). `search_s`: seconds
-    a run of the search for `max_goodput` by bisection, 0 for no search.
+    a run of the search for `max_goodput` by bisection, 0 for no search. `sampled_requests`: of each rate, compared with eager.
     """
 
     duration_s: float
@@ -84,6 +84,7 @@ class LoadSettings:
     process: str = "recorded"
     gamma_shape: float = 0.5
     search_s: float = 0.0
+    sampled_requests: int = 6
 
     def __post_init__(self) -> None:
         """Raise UserError for an unknown process."""

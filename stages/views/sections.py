@@ -9,7 +9,7 @@ from typing import Any
 from stages.views import words
 from stages.views.document import Study, dig, part
 from stages.views.drawing import Drawn
-from stages.views.tables import broken, gains, machine, modes, proof, replay, service, starts, steps
+from stages.views.tables import broken, gains, machine, modes, proof, replay, served, service, starts, steps
 from stages.views.tables.table import Table
 
 
@@ -91,7 +91,7 @@ def _tables(study: Study) -> dict[str, list[Table]]:
         "startup": [service.startup(study), starts.replaced(study), starts.middle_way(study)],
         "latency": [steps.step_times(study), service.load(study)],
         "memory": [service.memory(study)],
-        "correctness": [proof.probes(study), proof.correctness(study)],
+        "correctness": [proof.probes(study), served.answers(study), proof.correctness(study)],
         "machine": [proof.quiet(study), machine.model(study), machine.trace(study), machine.environment(study), machine.support(study)],
     }
 

@@ -19,7 +19,7 @@ from stages.core.service_levels import percentiles
 from stages.instruments import hardware, memory, memory_in_use
 from stages.traces.scheduling import compaction_moves
 from stages.workers.loop_clock import LoopClock
-from stages.workers.served_sequence import Sequence
+from stages.workers.served_sequence import Sequence, choose_sample, note_tokens, sampled
 from stages.workers.service import Service, random_prompts
 
 IDLE_SLEEP_S = 0.0005
@@ -49,6 +49,7 @@ class Loop:
     busy_s: float = 0.0
     sample_every_s: float = 1.0
     memory_samples: list[tuple[float, int]] = field(default_factory=list)
+    has_sample: bool = False
 
     def now_s(self) -> float:
         """Seconds since the run began."""
@@ -86,7 +87,7 @@ class Loop:
         sequence.begun_s = self.now_s()
         slot = len(self.active)
         self.service.prefill(slot, sequence.prompt)
-        self.service.read_tokens(slot + 1)
+        sequence.note(self.service.read_tokens(slot + 1)[slot])
         sequence.first_token_s = self.now_s()
         self.active.append(sequence)
         self.num_prefill_steps += 1
@@ -106,11 +107,13 @@ class Loop:
         self.clock.lap()
         self.service.synchronize()
         self.clock.lap()
-        self.service.sent_tokens(num_active)
+        tokens = self.service.sent_tokens(num_active)
         self.clock.lap()
         served = time.perf_counter()
         now_s = served - self.began_s
         self._note_gaps(num_active, now_s)
+        if self.has_sample:
+            note_tokens(self.active, tokens)
         self.num_decode_steps += 1
         self.histogram[num_active] += 1
         if finished := self.ends.pop(self.num_decode_steps, None):
@@ -150,20 +153,23 @@ def serve(
     duration_s: float,
     grace_s: float,
     max_sequences: int | None = None,
+    num_sampled: int = 0,
 ) -> dict[str, Any]:
     """Send what arrives within `duration_s` (arrival times divided by `rate_factor`), wait `grace_s` for the rest.
 
-    `max_sequences`: in flight at most, where that is less than the slots.
+    `max_sequences`: in flight at most, where that is less than the slots. `num_sampled`: requests whose tokens are given back.
     """
     parsed = [Request.model_validate(request) for request in requests]
     sent = [request for request in parsed if request.arrival_s / rate_factor <= duration_s]
     prompts = random_prompts(service, [request.prompt_tokens for request in sent], seed=1)
     sequences = [Sequence(request, request.arrival_s / rate_factor, prompt) for request, prompt in zip(sent, prompts, strict=True)]
+    choose_sample(sequences, num_sampled, seed=1)
     slots = service.model.max_batch
     max_active = slots if max_sequences is None else min(slots, max_sequences)
     service.synchronize()
     energy_j = hardware.energy_j() if service.device == "cuda" else None
-    loop = Loop(service, time.perf_counter(), deque(sequences), max_active, sample_every_s=duration_s / MEMORY_SAMPLES)
+    every_s = duration_s / MEMORY_SAMPLES
+    loop = Loop(service, time.perf_counter(), deque(sequences), max_active, sample_every_s=every_s, has_sample=num_sampled > 0)
     while (loop.waiting or loop.queue or loop.active) and loop.now_s() < duration_s + grace_s:
         loop.step()
     return {
@@ -171,6 +177,7 @@ def serve(
         "energy_j": None if energy_j is None else (hardware.energy_j() or energy_j) - energy_j,
         "peak_bytes": memory.peak_bytes(),
         "max_active": max_active,
+        "sampled": sampled(sequences),
         **found(loop, sequences),
     }
 

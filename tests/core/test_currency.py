@@ -54,7 +54,7 @@ def changed(small: SmallStudy, section: str, key: str, value: Any) -> set[str]:
         ("", "name", "other", set()),
         ("measure.warmup", "warm_starts", 7, {"warmup"}),
         ("measure.correctness", "num_examples", 7, {"correctness"}),
-        ("baseline", "stability", "private", {"warmup", "correctness"}),
+        ("baseline", "stability", "private", {"warmup", "load", "correctness"}),
         ("code", "load", "0", {"load"}),
         ("code", "files", "0", set(STAGES)),
     ],

@@ -15,6 +15,7 @@ import yaml
 from stages.core import atomic
 from stages.core.records import base
 from stages.core.records.correctness import Answers, CorrectnessRecord
+from stages.core.records.load import Load, LoadRecord
 from stages.environment import describe
 from tests.workers.small_study import ROOT, SmallStudy, write_study
 
@@ -33,29 +34,38 @@ class PlantedTree:
     def checked(self, mode: str, model: dict[str, Any] | None = None, **keys: Any) -> Answers:
         """`python -m stages.correctness --mode <mode>`; the record's data. `mode`: a composed one, or a name for what `keys` say."""
         self.write(mode, model or {}, keys)
-        done = self.run(mode)
-        assert done.returncode == 0, done.stderr
+        done = self.run("correctness", mode)
         record = base.read(self.study.folder / "correctness" / f"{mode}.json", CorrectnessRecord)
         assert record.data is not None, f"{record.status}: {record.reason} {record.log_tail}"
         assert f"{record.data.num_probes_run} of {len(record.data.probes)} probes executed" in done.stdout
         return record.data
 
-    def write(self, mode: str, model: dict[str, Any], keys: dict[str, Any]) -> None:
+    def served(self, mode: str, **keys: Any) -> Load:
+        """`python -m stages.load --mode <mode>` at a rate that fills batches; the record's data."""
+        self.write(mode, {}, keys, arrival_rates=[500.0])
+        self.run("load", mode)
+        record = base.read(self.study.folder / "load" / f"{mode}.json", LoadRecord)
+        assert record.data is not None, f"{record.status}: {record.reason} {record.log_tail}"
+        return record.data
+
+    def write(self, mode: str, model: dict[str, Any], keys: dict[str, Any], **others: Any) -> None:
         """The composed configuration of a mode with these edits."""
         file = self.study.folder / "config" / f"{mode}.yaml"
         source = file if file.exists() else file.with_name("eager.yaml")
         document: dict[str, Any] = yaml.safe_load(source.read_text(encoding="utf-8"))
-        document["device"] = self.device
+        document |= {"device": self.device, **others}
         document["model"] = {**document["model"], "adapter_rank": RANK, **model}
         document["mode"] = {**document["mode"], **keys}  # not in place: the baseline is the same YAML node
         file.write_text(yaml.safe_dump(document), encoding="utf-8")
 
-    def run(self, mode: str) -> subprocess.CompletedProcess[str]:
+    def run(self, stage: str, mode: str) -> subprocess.CompletedProcess[str]:
         """The public command in that project."""
         home = str(self.study.home)
         variables = {**os.environ, **self.study.variables, "OPMODE_ROOT": home, "PYTHONPATH": home}
-        command = [sys.executable, "-m", "stages.correctness", "--mode", mode]
-        return subprocess.run(command, cwd=home, env=variables, capture_output=True, text=True, timeout=250, check=False)
+        command = [sys.executable, "-m", f"stages.{stage}", "--mode", mode]
+        done = subprocess.run(command, cwd=home, env=variables, capture_output=True, text=True, timeout=250, check=False)
+        assert done.returncode == 0, done.stderr
+        return done
 
 
 def planted_tree(home: Path, *modes: str, device: str = "cpu") -> PlantedTree:

@@ -81,6 +81,32 @@ class HostWork(Document):
     by_batch: dict[str, float]
 
 
+class Difference(Document):
+    """A served token that eager would not have chosen: token `token` (from 0) of a request.
+
+    Logits of eager along the served tokens: `margin` between its two best, `given_up` from the best to the served one, `noise`
+    its largest error against the reference at that step. A fault where `given_up` is above 4 x `noise`, else a tie. None: no number.
+    """
+
+    request_id: int
+    token: int
+    margin: float | None
+    given_up: float | None
+    noise: float | None
+    is_fault: bool
+
+
+class ServedAnswers(Document):
+    """Tokens of a seeded sample of requests under load, against eager serving each alone. `first`: the first fault, else the first tie."""
+
+    verdict: Literal["correct", "wrong", "not_checked"]
+    num_requests: int
+    num_tokens: int
+    num_ties: int
+    num_faults: int
+    first: Difference | None = None
+
+
 class LoadRun(Document):
     """One rate. `request_goodput`: requests sent in the steady window that met every limit, divided by the window.
 
@@ -89,7 +115,8 @@ class LoadRun(Document):
     `queueing`: what the queue means at this load, in a sentence.
     `slo_attainment`: their share of those sent. `batch_histogram`: decode steps by real batch size, this mode's own.
     `itl_ms`: gaps between the tokens of a request, of all requests together. `max_active`: sequences that the loop keeps
-    in flight at most (the model's slots, or fewer where `device_memory_bytes` holds fewer).
+    in flight at most (the model's slots, or fewer where `device_memory_bytes` holds fewer). `answers`: what a sample of
+    requests got. `num_baseline_steps`: steps that the mode gave to the baseline path, since it did not support their shape.
     """
 
     rate: str
@@ -125,6 +152,8 @@ class LoadRun(Document):
     itl_ms: Percentiles | None = None
     host_work: HostWork | None = None
     max_active: int | None = None
+    answers: ServedAnswers | None = None
+    num_baseline_steps: int = 0
 
 
 class Load(Document):
