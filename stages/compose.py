@@ -22,8 +22,9 @@ from yaml import YAMLError
 
 from stages.core import atomic, digest, paths
 from stages.core.build import build
-from stages.core.composed import BESIDE_THE_MODE, FactorialSettings, checked_factorial, relevant_config, typed_settings
+from stages.core.composed import BESIDE_THE_MODE, relevant_config, typed_settings
 from stages.core.errors import UserError, run_command
+from stages.core.factorial_settings import FactorialSettings, checked_factorial
 from stages.core.records.base import read_json
 from stages.core.settings import BASELINE, Params, read_params
 from stages.core.typed_yaml import typed

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import yaml
 from stages.compose import MEASURING_STAGES, compose_mode, compose_study
 from stages.core.composed import read_settings
 from stages.core.errors import UserError
-from stages.core.settings import Params
+from stages.core.settings import Params, read_params
 
 ROOT = Path(__file__).resolve().parents[1]
 CONF = ROOT / "conf"
@@ -73,6 +74,14 @@ def test_every_factorial_composes_with_its_own_modes(factorial: str) -> None:
     found = documents[f"factorial/{factorial}.yaml"]
     assert list(found["modes"].values()) == modes
     assert {cell: document["mode"]["name"] for cell, document in found["cells"].items()} == found["modes"]
+
+
+@pytest.mark.parametrize("study", names("params"))
+def test_every_prepared_study_composes(study: str, azure_file: str) -> None:
+    given = read_params(CONF / "params" / f"{study}.yaml")
+    documents = compose_study(replace(given, overrides=[*given.overrides, f"trace.path={azure_file}"]), "cuda", CONF)
+    assert set(documents) == {f"{mode}.yaml" for mode in given.modes} | {f"factorial/{name}.yaml" for name in given.factorials}
+    assert all(documents[f"{mode}.yaml"]["measure"]["load"]["one_worker"] for mode in given.modes)
 
 
 def test_factorial_names_the_cells_whose_mode_nobody_asked_for() -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from stages import load
 from stages.core.errors import UserError
 from stages.core.partial import Partial
 from stages.core.records.load import LoadRun
 from stages.load import measure
+from stages.workers import load_worker
+from stages.workers.measurement import Study
 from stages.workers.process import WorkerFailed
 from tests.workers.small_study import SmallStudy, write_study
 
@@ -27,8 +28,10 @@ class Answering:
     def __init__(self, limit: float) -> None:
         self.limit = limit
         self.asked: list[dict[str, Any]] = []
+        self.starts = 0
 
     def __call__(self, *_: Any, **__: Any) -> Answering:
+        self.starts += 1
         return self
 
     def __enter__(self) -> Answering:
@@ -66,7 +69,7 @@ class Answering:
 def measured(template: SmallStudy, folder: Path, monkeypatch: pytest.MonkeyPatch, limit: float, *rates: Any) -> tuple[Any, Answering]:
     monkeypatch.setenv("OPMODE_BUILD", str(folder))
     worker = Answering(limit)
-    monkeypatch.setattr(load, "worker", worker)
+    monkeypatch.setattr(load_worker, "worker", worker)
     settings = template.study.settings("eager")
     settings.arrival_rates = list(rates)
     return measure(template.study, settings, Partial("key")), worker
@@ -109,7 +112,7 @@ def test_rates_measured_before_an_interruption_are_not_measured_again(
 
 
 def test_window_without_an_arrival_is_a_user_error(template: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load.Study, "requests", [{"request_id": 0, "arrival_s": 50.0, "prompt_tokens": 1, "output_tokens": 1}])
+    monkeypatch.setattr(Study, "requests", [{"request_id": 0, "arrival_s": 50.0, "prompt_tokens": 1, "output_tokens": 1}])
     with pytest.raises(UserError, match=r"measure.load.duration_s: must let at least one request arrive; got 1.0"):
         measured(template, tmp_path, monkeypatch, 100, "recorded")
 
@@ -117,7 +120,7 @@ def test_window_without_an_arrival_is_a_user_error(template: SmallStudy, tmp_pat
 def searched(template: SmallStudy, folder: Path, monkeypatch: pytest.MonkeyPatch, limit: float, process: str) -> tuple[Any, Answering]:
     monkeypatch.setenv("OPMODE_BUILD", str(folder))
     worker = Answering(limit)
-    monkeypatch.setattr(load, "worker", worker)
+    monkeypatch.setattr(load_worker, "worker", worker)
     settings = template.study.settings("eager")
     settings.measure.load.search_s, settings.measure.load.process = 5.0, process
     settings.arrival_rates = [template.study.plan.recorded_rate_per_s]
@@ -148,10 +151,24 @@ def test_drawn_arrivals_are_the_same_for_every_mode_and_differ_by_seed(
     assert one_rate[0] != one_rate[1]
 
 
+@pytest.mark.parametrize(("one_worker", "starts"), [(False, 3), (True, 1)])
+def test_rates_and_search_share_a_worker_where_asked(
+    one_worker: bool, starts: int, template: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPMODE_BUILD", str(tmp_path))
+    worker = Answering(3.3)
+    monkeypatch.setattr(load_worker, "worker", worker)
+    settings = template.study.settings("eager")
+    settings.measure.load.search_s, settings.measure.load.one_worker = 5.0, one_worker
+    settings.arrival_rates = ["recorded", 2 * template.study.plan.recorded_rate_per_s]
+    measure(template.study, settings, Partial("key"))
+    assert worker.starts == starts
+
+
 def limited(template: SmallStudy, folder: Path, monkeypatch: pytest.MonkeyPatch, device_memory_bytes: int | None) -> tuple[Any, Answering]:
     monkeypatch.setenv("OPMODE_BUILD", str(folder))
     worker = Answering(3.3)
-    monkeypatch.setattr(load, "worker", worker)
+    monkeypatch.setattr(load_worker, "worker", worker)
     settings = template.study.settings("eager")
     settings.device_memory_bytes, settings.measure.load.search_s = device_memory_bytes, 5.0
     settings.arrival_rates = ["recorded"]

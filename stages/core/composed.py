@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.core.errors import UserError
-from stages.core.settings import BASELINE, PRECISIONS, Slo
+from stages.core.settings import PRECISIONS, Slo
 from stages.core.typed_yaml import load_yaml, one_of, positive, typed
 
 MAY_BE_ZERO = ("warm_starts", "artifact_starts", "search_s", "target_width", "sampled_requests")
@@ -21,19 +21,6 @@ BESIDE_THE_MODE = {  # keys of a composed file that decide one stage's record on
     "load": ("baseline", "slo", "arrival_rates", "device_memory_bytes"),  # its sample is compared with the baseline
     "correctness": ("baseline",),
 }
-
-
-@dataclass(kw_only=True)
-class FactorialSettings:
-    """A file of conf/factorial: cell keys (E, C, R, CR, extras) to modes, and the cells that get an A/A twin.
-
-    `finalists`: after one heat of all cells only this many, the fastest, go on into the sets; 0: all cells are in every set.
-    """
-
-    name: str
-    cells: dict[str, str]
-    twins: list[str]
-    finalists: int = 0
 
 
 @dataclass(kw_only=True)
@@ -77,6 +64,8 @@ class LoadSettings:
 
     `process`: `recorded` (the trace's own), `poisson`, or `gamma` with `gamma_shape` (below 1: bursts). `search_s`: seconds
     a run of the search for `max_goodput` by bisection, 0 for no search. `sampled_requests`: of each rate, compared with eager.
+    `one_worker`: all rates and the search in one worker, which saves starts and lets what one rate leaves behind (memory, what
+    compiled late) meet the next; only the last rate is sampled then.
     """
 
     duration_s: float
@@ -85,6 +74,7 @@ class LoadSettings:
     gamma_shape: float = 0.5
     search_s: float = 0.0
     sampled_requests: int = 6
+    one_worker: bool = False
 
     def __post_init__(self) -> None:
         """Raise UserError for an unknown process."""
@@ -168,26 +158,6 @@ def relevant_config(stage: str, settings: Settings) -> dict[str, Any]:
     document = asdict(settings)
     code = {key: settings.code[key] for key in (stage, "files") if key in settings.code}
     return {**{key: document[key] for key in (*keys, *extra)}, "measure": document["measure"][stage], "code": code}
-
-
-def checked_factorial(document: Any, name: str, modes: list[str]) -> FactorialSettings:
-    """A composed factorial, held to its file's name and to the modes of conf/mode. Raises UserError."""
-    where = f"factorial.{name}"
-    factorial = typed(FactorialSettings, document, where)
-    if factorial.name != name:
-        raise UserError(f"{where}.name", f"must be {name}, as its file", factorial.name, "Change one of the two.")
-    if factorial.cells.get("E") != BASELINE:
-        raise UserError(f"{where}.cells", f"must have E: {BASELINE}, the baseline", factorial.cells, "Add the cell.")
-    if factorial.finalists and not 2 <= factorial.finalists < len(factorial.cells):
-        rule = "must be 0 (all cells in every set), or at least 2 and fewer than there are cells"
-        raise UserError(f"{where}.finalists", rule, factorial.finalists, "2 for a direct comparison of the two fastest.")
-    for cell, mode in factorial.cells.items():
-        if mode not in modes:
-            raise UserError(f"{where}.cells.{cell}", "must name a file in conf/mode/", mode, f"Available: {', '.join(modes)}.")
-    for cell in factorial.twins:
-        if cell not in factorial.cells:
-            raise UserError(f"{where}.twins", "must name cells of the factorial", cell, f"Cells: {', '.join(factorial.cells)}.")
-    return factorial
 
 
 def read_settings(file: Path) -> Settings:
