@@ -18,7 +18,18 @@ from typing import Any
 from stages.core.composed import Settings
 from stages.core.errors import run_command
 from stages.core.partial import Partial
-from stages.core.records.path import CaptureRecord, Evidence, Memory, MemorySample, PathProof, PathRun, ProfiledStep, ShapeCoverage
+from stages.core.records.path import (
+    AdapterUse,
+    CaptureRecord,
+    Evidence,
+    GraphBytes,
+    Memory,
+    MemorySample,
+    PathProof,
+    PathRun,
+    ProfiledStep,
+    ShapeCoverage,
+)
 from stages.instruments.compiler_sentences import limit_reached, unknown_thread
 from stages.workers.churn import churn_of
 from stages.workers.evidence import judge
@@ -71,6 +82,8 @@ def proof_of(study: Study, settings: Settings, walked: dict[str, Any], profile: 
         shapes=[ShapeCoverage(**shape) for shape in walked.get("shapes", [])],
         churn=churn_of(walked) if walked.get("windows") else None,
         memory_samples=[MemorySample(**sample) for sample in walked.get("memory_samples", [])],
+        adapters=AdapterUse(**walked["adapters"]) if walked.get("adapters") else None,
+        graphs=[GraphBytes(**graph) for graph in walked.get("graphs", [])],
     )
 
 

@@ -23,7 +23,7 @@ def main() -> None:
     argparse.ArgumentParser(prog="python -m stages.trace", description="Plan shapes and steps from the trace.").parse_args()
     plan, requests = plan_of(latest() / "config" / "eager.yaml")
     write_json(latest() / "trace" / "plan.json", plan.model_dump(mode="json"))
-    write_json(latest() / "trace" / "requests.json", [request.model_dump(mode="json") for request in requests])
+    write_json(latest() / "trace" / "requests.json", [request.model_dump(mode="json", exclude_none=True) for request in requests])
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ _OPTIONAL = ("adapter_id", "session_id", "prefix_blocks", "source")
 class Canonical:
     """A CSV with columns request_id, arrival_s, prompt_tokens, output_tokens, in any order, sorted by arrival_s.
 
-    adapter_id, session_id, prefix_blocks and source may be there and are not used. `path` is relative to the
-    project's root.
+    adapter_id may be there, empty where a request asks for none; session_id, prefix_blocks and source may be there and
+    are not used. `path` is relative to the project's root.
     """
 
     name: str
@@ -46,4 +46,5 @@ def _request(row: Row) -> Request:
         arrival_s=row.seconds("arrival_s"),
         prompt_tokens=row.tokens("prompt_tokens"),
         output_tokens=row.tokens("output_tokens"),
+        adapter_id=row.identifier("adapter_id") if row.cells.get("adapter_id", "").strip() else None,
     )

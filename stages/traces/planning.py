@@ -36,6 +36,7 @@ def plan(trace: Trace, model: Shapes, settings: PlanSettings) -> tuple[Plan, lis
     """
     _check_shapes(model)
     raw = trace.requests()
+    _check_adapters(raw, model)
     scaled, length_factor = _scaled(raw, model, settings)
     span_s = _span_s(raw, trace.name)
     steps = simulate(scaled, model.max_batch, settings, lambda tokens: padded(tokens, model.prompt_sizes))
@@ -76,6 +77,13 @@ def _check_shapes(model: Shapes) -> None:
     fits = longest <= model.context_tokens
     require(fits, "model.prompt_sizes", f"must not exceed context_tokens {model.context_tokens}", longest, "Lower it.")
     require(model.context_tokens >= 2, "model.context_tokens", "must hold a prompt and an output token", model.context_tokens, "Raise it.")
+
+
+def _check_adapters(requests: Sequence[Request], model: Shapes) -> None:
+    asked = sum(request.adapter_id is not None for request in requests)
+    rank = getattr(model, "adapter_rank", 0)
+    remedy = "Set it to the adapters' rank, or take a trace without adapters."
+    require(not asked or rank > 0, "model.adapter_rank", f"must be above 0: {asked} requests ask for an adapter", rank, remedy)
 
 
 def _scaled(requests: list[Request], model: Shapes, settings: PlanSettings) -> tuple[list[Request], float]:

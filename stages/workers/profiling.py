@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
+from stages.instruments.nvtx import marked
 from stages.instruments.profile_reading import ProfiledCalls, read_profile
 from stages.workers.service import Service
 
@@ -21,8 +22,8 @@ def profile_shapes(service: Service, num_calls: int) -> list[dict[str, Any]]:
     service.synchronize()
     with profile(activities=activities) as session:
         for shape in service.shapes():
-            for _ in range(num_calls):
-                with record_function(f"opmode {shape}"):
+            for index in range(num_calls):
+                with record_function(f"opmode {shape}"), marked(f"{service.mode.name} {shape} call {index}"):
                     service.run(shape)
                     service.synchronize()
     return [step.model_dump() for step in read_profile(ProfiledCalls.of(session), service.shapes(), num_calls, service.device)]

@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from stages.workers.fitting import instruments_for, mode_for
 
 CALLS_BEFORE_CAPTURE = 2
 
@@ -28,8 +31,8 @@ def start_service(order: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     torch.set_num_threads(settings.launch.num_threads)
     torch.set_grad_enabled(False)
     torch.manual_seed(settings.seed)
-    instruments = _instruments(settings.mode, bool(order["proof"]))
-    mode = _mode(settings.mode, instruments)
+    instruments = instruments_for(settings.mode, bool(order["proof"]))
+    mode = mode_for(settings.mode, instruments)
     artifact_bytes = _load_artifact(mode, order.get("artifact"))
     imported_s = time.monotonic()
     _initialise(settings.device)
@@ -75,43 +78,6 @@ def save_artifacts(service: Any, file: str) -> int:
     return len(content)
 
 
-def _instruments(mode: Mapping[str, Any], proof: bool) -> dict[str, Any]:
-    """Compile phases for modes that compile (eager must not pay for importing Dynamo), a counter of replays where they replay.
-
-    The ledger's counters and the compiler's log are for proof alone: nothing that is timed carries them.
-    """
-    from stages.instruments.compile_phases import CompilePhases
-
-    instruments: dict[str, Any] = {"phases": CompilePhases()}
-    if mode["transform"] != "none":
-        instruments["phases"].install()
-    if proof:
-        from stages.instruments.compiler_log import CompilerLog
-        from stages.instruments.path_counters import PathCounters
-
-        instruments.update(counters=PathCounters(), log=CompilerLog())
-        instruments["counters"].install()
-        instruments["log"].install()
-    elif mode["replay"] != "none":
-        from stages.instruments.replay_counter import ReplayCounter
-
-        instruments["replays"] = ReplayCounter()
-        instruments["replays"].install()
-    return instruments
-
-
-def _mode(node: Mapping[str, Any], instruments: Mapping[str, Any]) -> Any:
-    """The mode; where a proof is asked for, what it counts itself is part of it."""
-    from stages.core.build import build
-
-    mode = build(node, "mode")
-    if "counters" in instruments:
-        instruments["counters"].also_count(mode.counts)
-        if mode.transform == "aot":
-            instruments["counters"].count_packages()
-    return mode
-
-
 def _initialise(device: str) -> None:
     import torch
 
@@ -137,11 +103,18 @@ def _make_ready(service: Any) -> tuple[dict[str, list[float]], float]:
     """Three calls a shape, the capture (if the mode captures) before the third. Seconds of calls, and of captures."""
     calls_s: dict[str, list[float]] = {}
     capture_s = 0.0
+    graph_memory = service.instruments.get("graph_memory")
     for shape in service.shapes():
-        calls_s[shape] = [_timed(lambda shape=shape: service.run(shape), service) for _ in range(CALLS_BEFORE_CAPTURE)]
+        run, calls_s[shape] = partial(service.run, shape), []
+        for index in range(CALLS_BEFORE_CAPTURE):
+            if graph_memory and index == CALLS_BEFORE_CAPTURE - 1:  # with Trees, the recording
+                graph_memory.begin()
+            calls_s[shape].append(_timed(run, service))
         if service.mode.replay == "manual":
-            capture_s += _timed(lambda shape=shape: service.hold(shape), service)
-        calls_s[shape].append(_timed(lambda shape=shape: service.run(shape), service))
+            capture_s += _timed(partial(service.hold, shape), service)
+        calls_s[shape].append(_timed(run, service))
+        if graph_memory:
+            graph_memory.end(shape)
     service.mode.warmed_up()
     return calls_s, capture_s
 

@@ -26,6 +26,8 @@ class StepLedger:
     shapes: dict[tuple[Phase, int], dict[str, Any]] = field(default_factory=dict)
     windows: list[dict[str, Any]] = field(default_factory=list)
     last_churn: int | None = None
+    adapters: set[int] = field(default_factory=set)
+    after_switch: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         """Start from what the counters hold now."""
@@ -33,19 +35,25 @@ class StepLedger:
         self._num_said = len(self.log.said)
         self._width = 100 if self.num_planned <= 2000 else 1000
 
-    def add(self, phase: Phase, size: int, padded_size: int, wall_s: float) -> None:
-        """Account for the step that just ran; `size` is real: active sequences or prompt tokens."""
+    def add(self, phase: Phase, size: int, padded_size: int, wall_s: float, adapter_id: int | None = None, switched: bool = False) -> None:
+        """Account for the step that just ran; `size` is real: active sequences or prompt tokens.
+
+        `adapter_id`: the adapter it ran under; `switched`: it was switched to just before.
+        """
         after = self.counters.snapshot()
         did = after - self._before
         path = path_of(did, self.replay)
         said = [text for _, text in self.log.said[self._num_said :]]
         self._before, self._num_said = after, len(self.log.said)
         if (said or path in ("recorded", "captured", "recompiled", "fallback")) and len(self.events) < MOST_EVENTS:
-            step = {"step": len(self.paths), "phase": phase, "size": size, "padded_size": padded_size}
+            step = {"step": len(self.paths), "phase": phase, "size": size, "padded_size": padded_size, "adapter_id": adapter_id}
             self.events.append({**step, "path": path, "reasons": said[:5]})
         self._cover(did, path, phase, size, padded_size, wall_s)
         self._count_churn(did, wall_s)
         self.paths.append((path, phase, padded_size))
+        if adapter_id is not None:
+            self.adapters.add(adapter_id)
+            self.after_switch[path] += switched
 
     def document(self) -> dict[str, Any]:
         """Runs of equal paths, shapes, events and churn windows."""
@@ -58,7 +66,13 @@ class StepLedger:
             "shapes": [{"phase": phase, "padded_size": size, **shape} for (phase, size), shape in sorted(self.shapes.items())],
             "windows": self.windows,
             "last_churn": self.last_churn,
+            "adapters": self._adapter_use(),
         }
+
+    def _adapter_use(self) -> dict[str, Any] | None:
+        taken = {path: count for path, count in self.after_switch.items() if count}
+        use = {"num_adapters": len(self.adapters), "num_switches": sum(taken.values()), "paths_after_switch": taken}
+        return use if self.adapters else None
 
     def _cover(self, did: Counter[str], path: str, phase: Phase, size: int, padded_size: int, wall_s: float) -> None:
         shape = self.shapes.setdefault((phase, padded_size), {"paths": {}, "compiled_calls": Counter(), "num_replays": 0})

@@ -21,7 +21,7 @@ from torch._dynamo.output_graph import OutputGraph
 from torch._inductor import compile_fx
 from torch._inductor.cudagraph_trees import CUDAGraphTreeManager
 from torch.cuda.graphs import CUDAGraph
-from stages.workers.starting import _instruments
+from stages.workers.fitting import instruments_for
 
 def state():
     owners = {"graph": CUDAGraph, "trees": CUDAGraphTreeManager, "dynamo": OutputGraph, "inductor": compile_fx}
@@ -32,7 +32,7 @@ def state():
 
 def changed(mode, proof):
     before = state()
-    made = sorted(_instruments(mode, proof))
+    made = sorted(instruments_for(mode, proof))
     after = state()
     return made, sorted(f"{owner}.{key}" for owner in after for key in after[owner] if after[owner][key] != before[owner].get(key))
 

@@ -137,3 +137,21 @@ def test_a_replayed_graph_follows_a_switch() -> None:
         tokens.fill_(3)
         positions.fill_(1)
         torch.testing.assert_close(replayed, decoder.decode(tokens, positions, keys, values)[0])
+
+
+@pytest.mark.gpu
+@torch.no_grad()
+def test_a_replayed_graph_is_stale_after_a_switch_by_pointer() -> None:
+    layer = torch.nn.Linear(8, 8, bias=False, device="cuda").requires_grad_(False)
+    adapters = [torch.randn(8, 8, device="cuda") for _ in range(2)]
+    x = torch.randn(2, 8, device="cuda")
+    layer.weight.data = adapters[0]
+    layer(x)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = layer(x)
+    layer.weight.data = adapters[1]
+    graph.replay()
+    torch.testing.assert_close(y, x @ adapters[0].t())  # still the adapter of the capture
+    assert not torch.allclose(y, layer(x))

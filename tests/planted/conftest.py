@@ -28,12 +28,17 @@ def make(project: Path, tmp_path: Path, record_property: Callable[[str, Any], No
     """A study of eager and one mode, with edits of that mode: on the CPU, or on what PLANTED_DEVICE says."""
 
     def study(
-        mode: str = "dynamo", overrides: tuple[str, ...] = (), factorials: tuple[str, ...] = (), device: str = "", **changes: Any
+        mode: str = "dynamo",
+        overrides: tuple[str, ...] = (),
+        factorials: tuple[str, ...] = (),
+        device: str = "",
+        trace: str = "smoke",
+        **changes: Any,
     ) -> PlantedStudy:
         device = device or os.environ.get("PLANTED_DEVICE", "cpu")
         longer = ("measure.capture.max_launched_steps=400",)
         modes = dict.fromkeys(("eager", mode))
-        home = write_study(tmp_path, *modes, factorials=factorials, overrides=(*longer, *overrides)).home
+        home = write_study(tmp_path, *modes, factorials=factorials, overrides=(*longer, *overrides), trace=trace).home
         small = PlantedStudy(home, project=project, tell=record_property)
         if device != "cpu":
             atomic.write_json(small.folder / "environment.json", describe(device))

@@ -40,6 +40,7 @@ FAULTS = (
     "second thread on torch 2.11",
     "attribute changed after capture",
     "SDPA choosing another backend in one mode",
+    "adapters switched by pointer",
 )
 WORDS = {
     "fault": {"passed": "detected", "failed": "MISSED", "skipped": "not run"},

@@ -192,6 +192,17 @@ def confounds(make: Make, **planted: Any) -> list[str]:
     return found
 
 
+@pytest.mark.twin("adapters switched by pointer")
+def test_adapters_copied_into_their_buffers_keep_what_was_compiled(make: Make) -> None:
+    trace = ("trace.num_requests=12", "trace.num_adapters=3", "trace.adapter_alpha=1", "trace.rate_per_s=50")
+    record = make(trace="chat_adapters", overrides=("model.adapter_rank=2", *trace)).captured("dynamo")
+    assert record.data, record.reason
+    check_healthy(record.data.evidence)
+    assert record.data.adapters
+    assert (record.data.adapters.num_adapters, set(record.data.adapters.paths_after_switch)) == (3, {"compiled"})
+    assert record.data.adapters.num_switches > 3
+
+
 @pytest.mark.fault("Trees asked for on a CPU")
 def test_trees_on_a_cpu_are_unavailable(make: Make) -> None:
     record = make("cudagraph_trees").captured("cudagraph_trees")

@@ -45,6 +45,7 @@ class StepEvent(Document):
     padded_size: int
     path: Path
     reasons: list[str]
+    adapter_id: int | None = None
 
 
 class PathShare(Document):
@@ -142,6 +143,22 @@ class Memory(Document):
     check: str = ""
 
 
+class AdapterUse(Document):
+    """Adapters of the walk: how many, how often the service switched, and the paths of the steps right after a switch."""
+
+    num_adapters: int
+    num_switches: int
+    paths_after_switch: dict[Path, int]
+
+
+class GraphBytes(Document):
+    """What one captured shape (`decode/8`) added: to the shared private pools, and outside torch's allocator."""
+
+    shape: str
+    pool_bytes: int
+    outside_allocator_bytes: int
+
+
 class PathProof(Document):
     """What the capture stage found for one mode."""
 
@@ -155,6 +172,8 @@ class PathProof(Document):
     shapes: list[ShapeCoverage] = Field(default_factory=list)
     churn: Churn | None = None
     memory_samples: list[MemorySample] = Field(default_factory=list)
+    graphs: list[GraphBytes] = Field(default_factory=list)
+    adapters: AdapterUse | None = None
 
 
 class CaptureRecord(Record[PathProof]):

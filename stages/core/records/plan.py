@@ -6,12 +6,16 @@ from stages.core.records.base import Document
 
 
 class Request(Document):
-    """One request of a trace, lengths already scaled to the model's context. `arrival_s` counts from 0, sorted."""
+    """One request of a trace, lengths already scaled to the model's context. `arrival_s` counts from 0, sorted.
+
+    `adapter_id`: the LoRA adapter that it asks for, or None.
+    """
 
     request_id: int
     arrival_s: float
     prompt_tokens: int
     output_tokens: int
+    adapter_id: int | None = None
 
 
 class StepRun(Document):
