@@ -15,8 +15,6 @@ from collections import Counter
 
 from stages.core import paths
 from stages.core.errors import UserError, run_command
-from stages.instruments import hardware
-from stages.workers.device_lock import device_lock
 from stages.workers.measurement import Study, require_item, unavailable, worker
 from stages.workers.process import WorkerFailed
 
@@ -26,10 +24,9 @@ def walked(study: Study, mode: str, num_steps: int) -> list[str]:
     settings = study.settings(mode)
     if why := unavailable(settings):
         raise UserError("--mode", "must be one that this device can run", mode, why)
-    gpu = hardware.host().gpu_uuid if study.environment["device"] == "cuda" else None
     arguments = {"requests": study.requests, "max_steps": num_steps, "plan_settings": settings.measure.plan}
     try:
-        with device_lock(gpu), worker(study, settings, "ranges", proof=True) as started:
+        with study.on_device(), worker(study, settings, "ranges", proof=True) as started:
             started.ready()
             found = started.ask("stages.workers.walking:walk", **arguments)
     except WorkerFailed as error:

@@ -58,7 +58,7 @@ def test_timed_process_of_a_mode_that_replays_counts_replays_alone(found: list[A
 
 def test_proof_process_has_the_ledger_instead(found: list[Any]) -> None:
     made, changes = found[2]
-    assert made == ["counters", "log", "phases"]
+    assert made == ["counters", "graph_memory", "log", "phases"]
     assert {"graph.replay", "trees.run", "dynamo.call_user_compiler", "inductor.cudagraphify"} <= set(changes)
     assert any(change.startswith("logs.") for change in changes)
 

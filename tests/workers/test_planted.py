@@ -29,6 +29,7 @@ class Planted:
     def __init__(self, step: Callable[[], Any]) -> None:
         self.device = "cpu"
         self.instruments = {"phases": CompilePhases()}
+        self.mode = SimpleNamespace(name="planted")
         self.plan = SimpleNamespace(context_tokens=2)
         self._step = step
 
