@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from stages.analysis import bottleneck, eligibility, factorials, floors, lifetimes, services, statistics, verdicts
+from stages.analysis import bottleneck, eligibility, factorials, floors, lifetimes, next_best, services, statistics, verdicts
 from stages.analysis import rotations as turns
 from stages.analysis.reading import StudyRecords
-from stages.core.records.answer import Answer, Bottleneck, BreakEven, Floor, Lifetime, ModeAnswer, SequenceTimes, ShapeTimes, VsBaseline
+from stages.core.records.answer import Answer, Bottleneck, Floor, ModeAnswer, SequenceTimes, ShapeTimes, VsBaseline
+from stages.core.records.lifetime import BreakEven, Lifetime
 from stages.core.records.steps import Rotations
 
 WorkOf = Callable[[int, int], floors.Work]
@@ -128,7 +129,8 @@ def lifetime(records: StudyRecords, mode: str) -> Lifetime | None:
         drawn = {cache: [[at, lifetimes.completions(at, c.point)] for at in grid] for cache, c in found.items() if c}
         if drawn:
             curves[rate] = drawn
-    return Lifetime(ready_s=ready, break_even=_break_evens(records, mode, rates), completions=curves)
+    rivals = next_best.next_best(records, mode, rates)
+    return Lifetime(ready_s=ready, break_even=_break_evens(records, mode, rates), completions=curves, next_best=rivals)
 
 
 def _break_evens(records: StudyRecords, mode: str, rates: list[str]) -> dict[str, dict[str, BreakEven]]:

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from stages.core.records.answer import BreakEven
+from stages.core.records.lifetime import BreakEven
 
 TOLERANCE = 1e-9
 

@@ -6,7 +6,7 @@ from statistics import median
 
 from stages.analysis import statistics
 from stages.analysis.lifetimes import Corners, Service, break_even
-from stages.core.records.answer import BreakEven
+from stages.core.records.lifetime import BreakEven
 from stages.core.records.load import Load, LoadRun, Probe
 from stages.core.records.startup import Startup
 from stages.core.service_levels import ATTAINMENT

@@ -9,8 +9,9 @@ from typing import Any
 from stages.analysis import arguments, coverage, memory_growth, served_answers, services, statistics
 from stages.analysis.lifetimes import replaced
 from stages.analysis.reading import StudyRecords
-from stages.core.records.answer import Lifetime, ModeAnswer
+from stages.core.records.answer import ModeAnswer
 from stages.core.records.base import Record
+from stages.core.records.lifetime import Lifetime
 from stages.core.records.load import Load, LoadRun
 from stages.core.records.path import PathProof
 from stages.core.records.startup import Start, Startup

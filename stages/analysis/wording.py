@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from stages.analysis import services
 from stages.analysis.reading import StudyRecords
-from stages.core.records.answer import BreakEven, Choice, ModeAnswer
+from stages.core.records.answer import Choice, ModeAnswer
+from stages.core.records.lifetime import BreakEven
 
 Table = Mapping[str, Mapping[str, Choice]]
 

@@ -9,7 +9,7 @@ from typing import Any
 from stages.views import words
 from stages.views.document import Study, dig, part
 from stages.views.drawing import Drawn
-from stages.views.tables import broken, gains, machine, modes, proof, replay, served, service, starts, steps
+from stages.views.tables import broken, gains, machine, modes, proof, replay, rivals, served, service, starts, steps
 from stages.views.tables.table import Table
 
 
@@ -47,7 +47,7 @@ _PLANS = (
         figures=("waterfall",),
         commands=("python -m stages.steady_state --factorial <factorial>", "python -m stages.attribution"),
     ),
-    _Plan("startup", "Start-up", figures=("ladder",), commands=("python -m stages.warmup --mode <mode>",)),
+    _Plan("startup", "Start-up", figures=("ladder", "fleet"), commands=("python -m stages.warmup --mode <mode>",)),
     _Plan("latency", "Latency and load", figures=("latency",), commands=("python -m stages.load --mode <mode>",)),
     _Plan("memory", "Memory", figures=("memory",), commands=("python -m stages.capture --mode <mode>",)),
     _Plan("correctness", "Answers checked", commands=("python -m stages.correctness --mode <mode>",)),
@@ -74,7 +74,7 @@ def reproduction(study: Study) -> list[str]:
 
 def _tables(study: Study) -> dict[str, list[Table]]:
     return {
-        "choices": [modes.recommended(study), modes.break_even(study)],
+        "choices": [modes.recommended(study), modes.break_even(study), rivals.next_best(study)],
         "rejected": [modes.not_ranked(study), broken.broken_records(study)],
         "modes": [modes.summary(study)],
         "paths": [proof.paths(study)],

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from stages.core.records.base import Document, Record
+from stages.core.records.lifetime import Lifetime
 from stages.core.records.winner import Winner
 
 Class = Literal["faster", "slower", "same", "undecided"]
@@ -130,26 +131,6 @@ class Floor(Document):
     floor_us: float | None
     ratio: float | None
     reason: str = ""
-
-
-class BreakEven(Document):
-    """The smallest lifetime beyond which a mode stays ahead of the baseline at one arrival rate."""
-
-    answer: Literal["at", "always", "never", "undecided"]
-    lifetime_s: float | None
-    low_s: float | None
-    high_s: float | None
-
-
-class Lifetime(Document):
-    """Useful completions against worker lifetime. Keys: rate (string, 1/s, or `saturation`), then cache state.
-
-    `break_even`: rate -> cold|warm|artifact -> BreakEven. `completions`: rate -> cache state -> [[lifetime_s, n], ...].
-    """
-
-    ready_s: dict[str, float]
-    break_even: dict[str, dict[str, BreakEven]]
-    completions: dict[str, dict[str, list[list[float]]]]
 
 
 class Choice(Document):

@@ -112,7 +112,7 @@ def break_even(study: Study) -> Table:
     for name in mode_names(study):
         by_rate = {} if why_not(study, name) or name == baseline(study) else part(study, "modes", name, "lifetime", "break_even")
         for rate in sort_numeric(by_rate):
-            rows.append([name, words.rate(rate), *(_answer(dig(by_rate, rate, state)) for state in ("cold", "warm", "artifact"))])
+            rows.append([name, words.rate(rate), *(answer_of(dig(by_rate, rate, state)) for state in ("cold", "warm", "artifact"))])
     columns = ["mode", "arrivals", "from cold", "from warm", "from artifact"]
     note = (
         f"The smallest worker lifetime beyond which the mode stays ahead of {baseline(study)} in useful completions;"
@@ -121,7 +121,8 @@ def break_even(study: Study) -> Table:
     return dropped_empty(Table("Break-even", columns, rows, note, frozenset({"arrivals"})))
 
 
-def _answer(found: object) -> str:
+def answer_of(found: object) -> str:
+    """A break-even in words: a lifetime with its interval, or always, never, undecided."""
     answer = dig(found, "answer")
     if answer == "at" and words.number(dig(found, "lifetime_s")) == 0:
         return "always"
