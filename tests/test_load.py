@@ -22,6 +22,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> SmallStudy:
     return write_study(tmp_path_factory.mktemp("small"), "eager")
 
 
+ARRIVAL = ("request_id", "arrival_s", "prompt_tokens", "output_tokens")
+
+
 class Answering:
     """Stands for a worker that serves every request in no time, but misses the limits above a rate."""
 
@@ -54,7 +57,7 @@ class Answering:
         times = {"queue_ms": 1, "ttft_ms": 5000 if late else 5, "tpot_ms": 1, "e2el_ms": 9, "completed": True}
         counts = dict.fromkeys(("num_decode_steps", "num_prefill_steps", "num_compiles_during", "peak_bytes", "host_us_per_decode_step"), 1)
         return {
-            "requests": [{**one, **times} for one in sent],
+            "requests": [{key: one[key] for key in ARRIVAL} | times for one in sent],
             "lateness_ms": [0.1],
             "batch_histogram": {},
             "energy_j": None,

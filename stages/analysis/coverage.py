@@ -11,9 +11,12 @@ from stages.core.records.path import PathProof, Phase
 from stages.core.records.plan import Plan
 from stages.core.records.startup import Startup
 
+BASELINE_PATHS = ("eager", "fallback")
+"""Of a step that a mode which compiles or replays gave up: all of it, or part of it, ran as the baseline does."""
+
 
 def coverage(proof: PathProof, plan: Plan) -> dict[str, Any]:
-    """Shares by path (of steps, tokens, host seconds), padding waste and unused sizes; empty for a walk without shapes.
+    """Shares by path (of steps, tokens, host seconds), the baseline's share of them, padding waste, unused sizes; empty without shapes.
 
     `padding_waste` = 1 - tokens / padded tokens of a phase: a decode step of 5 at size 8 wastes 3 of 8 rows.
     """
@@ -21,6 +24,7 @@ def coverage(proof: PathProof, plan: Plan) -> dict[str, Any]:
         return {}
     return {
         "shares": {unit: _shares(proof, unit) for unit in ("num_steps", "num_tokens", "wall_s")},
+        "baseline_share": _baseline_share(proof),
         "padding_waste": {phase: waste for phase in _phases() if (waste := _padding_waste(proof, phase)) is not None},
         "unused_sizes": {phase: sizes for phase, sizes in _unused(proof, plan).items() if sizes},
         "shapes": [shape.model_dump() for shape in proof.shapes],
@@ -67,6 +71,14 @@ def _shares(proof: PathProof, unit: str) -> dict[str, float]:
             taken[path] += getattr(share, unit)
     total = sum(taken.values())
     return {path: value / total for path, value in taken.items()} if total else {}
+
+
+def _baseline_share(proof: PathProof) -> dict[str, float] | None:
+    """What the mode did not take itself, by steps, tokens and host seconds; None for a claim of plain eager."""
+    if proof.claim.get("transform") == "none" and proof.claim.get("replay") == "none":
+        return None
+    shares = {unit: _shares(proof, unit) for unit in ("num_steps", "num_tokens", "wall_s")}
+    return {unit: sum(found.get(path, 0.0) for path in BASELINE_PATHS) for unit, found in shares.items()}
 
 
 def _padding_waste(proof: PathProof, phase: str) -> float | None:

@@ -44,6 +44,7 @@ def summary(
         lateness_share=_share(sum(served["lateness_ms"]), sum(request.e2el_ms or 0.0 for request in completed)),
         num_decode_steps=served["num_decode_steps"],
         num_prefill_steps=served["num_prefill_steps"],
+        num_baseline_steps=served.get("num_baseline_steps", 0),
         batch_histogram=served["batch_histogram"],
         host_us_per_decode_step=served["host_us_per_decode_step"],
         busy_s=served["busy_s"],

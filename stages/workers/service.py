@@ -125,6 +125,10 @@ class Service:
         self.length.fill_(self.plan.prompt_sizes[0])
         self.slot.fill_(0)
 
+    def num_baseline_calls(self) -> int:
+        """Steps until now that the mode gave to the baseline path, since it does not support their shape."""
+        return int(self.mode.counts().get("unsupported_call", 0))
+
     def synchronize(self) -> None:
         """Wait for the device."""
         if self.device == "cuda":

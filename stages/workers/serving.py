@@ -159,14 +159,13 @@ def serve(
 
     `max_sequences`: in flight at most, where that is less than the slots. `num_sampled`: requests whose tokens are given back.
     """
-    parsed = [Request.model_validate(request) for request in requests]
-    sent = [request for request in parsed if request.arrival_s / rate_factor <= duration_s]
+    sent = [one for one in map(Request.model_validate, requests) if one.arrival_s / rate_factor <= duration_s]
     prompts = random_prompts(service, [request.prompt_tokens for request in sent], seed=1)
     sequences = [Sequence(request, request.arrival_s / rate_factor, prompt) for request, prompt in zip(sent, prompts, strict=True)]
     choose_sample(sequences, num_sampled, seed=1)
-    slots = service.model.max_batch
-    max_active = slots if max_sequences is None else min(slots, max_sequences)
+    max_active = min(service.model.max_batch, max_sequences or service.model.max_batch)
     service.synchronize()
+    given_before = service.num_baseline_calls()
     energy_j = hardware.energy_j() if service.device == "cuda" else None
     every_s = duration_s / MEMORY_SAMPLES
     loop = Loop(service, time.perf_counter(), deque(sequences), max_active, sample_every_s=every_s, has_sample=num_sampled > 0)
@@ -178,6 +177,7 @@ def serve(
         "peak_bytes": memory.peak_bytes(),
         "max_active": max_active,
         "sampled": sampled(sequences),
+        "num_baseline_steps": service.num_baseline_calls() - given_before,
         **found(loop, sequences),
     }
 

@@ -27,8 +27,8 @@ def shape(phase: Any, padded_size: int, **paths: tuple[int, int, float]) -> Shap
     )
 
 
-def proof(*shapes: ShapeCoverage) -> PathProof:
-    return PathProof.model_construct(shapes=list(shapes))
+def proof(*shapes: ShapeCoverage, transform: str = "inductor", replay: str = "none") -> PathProof:
+    return PathProof.model_construct(shapes=list(shapes), claim={"transform": transform, "replay": replay})
 
 
 WALK = proof(shape("decode", 8, replayed=(6, 30, 0.6), recorded=(2, 10, 1.4)), shape("decode", 1, replayed=(2, 2, 0.5)))
@@ -39,6 +39,15 @@ def test_shares_are_of_steps_tokens_and_time() -> None:
     assert shares["num_steps"] == {"replayed": pytest.approx(0.8), "recorded": pytest.approx(0.2)}
     assert shares["num_tokens"]["recorded"] == pytest.approx(10 / 42)
     assert shares["wall_s"]["recorded"] == pytest.approx(1.4 / 2.5)
+
+
+def test_baseline_path_is_what_the_mode_gave_up() -> None:
+    steps = shape("decode", 8, compiled=(6, 30, 0.6), fallback=(1, 5, 0.3)), shape("prefill", 64, eager=(1, 7, 0.1))
+    shares = coverage.coverage(proof(*steps, transform="aot"), plan([], [8]))["baseline_share"]
+    assert shares == {"num_steps": pytest.approx(2 / 8), "num_tokens": pytest.approx(12 / 42), "wall_s": pytest.approx(0.4)}
+    assert coverage.coverage(WALK, plan([], [1, 8]))["baseline_share"] == {"num_steps": 0, "num_tokens": 0, "wall_s": 0}
+    assert coverage.coverage(proof(*steps, transform="none"), plan([], [8]))["baseline_share"] is None
+    assert coverage.coverage(proof(*steps, transform="none", replay="manual"), plan([], [8]))["baseline_share"] is not None
 
 
 def test_padding_is_what_no_sequence_used() -> None:

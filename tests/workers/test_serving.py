@@ -142,3 +142,18 @@ def test_goodput_and_attainment_count_requests_sent() -> None:
     assert (run.request_goodput, run.slo_attainment) == (2 / 2.0, 2 / 4)
     assert (run.ttft_ms.n, run.tpot_ms.n, run.e2el_ms.n, run.queue_ms.n) == (4, 2, 3, 4)
     assert run.queueing_share == pytest.approx((10 + 400 + 10) / (120 + 520 + 100))
+
+
+def test_steps_that_the_mode_gave_to_the_baseline_are_counted(make_service: MakeService, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = make_service("tiny")
+    given = {"unsupported_call": 5}  # before the run
+    monkeypatch.setattr(service.mode, "counts", lambda: given)
+    decode = service.steps["decode/2"]
+
+    def unsupported() -> Any:
+        given["unsupported_call"] += 1
+        return decode()
+
+    service.steps["decode/2"] = unsupported
+    document = serve(service, requests(), rate_factor=1, duration_s=1, grace_s=30)
+    assert document["num_baseline_steps"] == document["batch_histogram"]["2"] > 0

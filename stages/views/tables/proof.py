@@ -12,6 +12,7 @@ from stages.views.tables.modes import evidence_word
 from stages.views.tables.table import Table, dropped_empty, pairs
 
 _COUNTS = ("num_graph_breaks", "num_recompiles", "num_captures", "num_recordings", "num_replays")
+_GIVEN_UP = "steps by the baseline path"
 _QUIET = 1.05
 _MARKS = {"pass": "✓", "fail": "✗ fail", "not_run": "– not run", "reported": "reported"}
 
@@ -26,9 +27,12 @@ def paths(study: Study) -> Table:
             reasons = "; ".join(str(reason) for reason in found.get("reasons") or [])
             counts = [words.count(found.get(key)) for key in _COUNTS]
             taken = pairs(part(found, "path_counts"), words.count)
-            rows.append([name, _claim(claim), evidence_word(study, name), taken, *counts, reasons, str(claim.get("documented_at") or "")])
+            given_up = words.percent(dig(study, "modes", name, "coverage", "baseline_share", "num_steps"))
+            rows.append(
+                [name, _claim(claim), evidence_word(study, name), taken, given_up, *counts, reasons, str(claim.get("documented_at") or "")]
+            )
     numbers = [key.removeprefix("num_").replace("_", " ") for key in _COUNTS]
-    columns = ["mode", "claim", "path", "steps by path", *numbers, "reasons", "documented at"]
+    columns = ["mode", "claim", "path", "steps by path", _GIVEN_UP, *numbers, "reasons", "documented at"]
     return dropped_empty(Table("Evidence", columns, rows, texts=frozenset(columns) - frozenset(numbers)))
 
 

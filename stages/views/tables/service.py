@@ -47,6 +47,7 @@ def load(study: Study) -> Table:
         "failed",
         "compiled meanwhile",
         "requests hit",
+        "steps by the baseline path",
         "TTFT p99 without them, ms",
         "TPOT p99 without them, ms",
     ]
@@ -60,8 +61,16 @@ def load(study: Study) -> Table:
 def _run(run: object) -> list[str]:
     tails = [words.plain(dig(run, what, which)) for what in ("ttft_ms", "tpot_ms") for which in ("p50", "p99")]
     ends = [words.count(dig(run, "num_failed")), words.count(dig(run, "num_compiles_during")), words.count(dig(run, "num_hit"))]
+    ends += [words.percent(_given_up(run))]
     ends += [words.plain(dig(run, f"{what}_without_hit", "p99")) for what in ("ttft_ms", "tpot_ms")]
     return [words.plain(dig(run, "request_goodput")), words.percent(dig(run, "slo_attainment")), *tails, *ends]
+
+
+def _given_up(run: object) -> float | None:
+    """Share of the loop's steps whose shape the mode does not support."""
+    given, *steps = (words.number(dig(run, key)) for key in ("num_baseline_steps", "num_decode_steps", "num_prefill_steps"))
+    whole = sum(step or 0 for step in steps)
+    return None if given is None or not whole else given / whole
 
 
 def memory(study: Study) -> Table:
