@@ -9,7 +9,7 @@ from typing import Any
 from stages.views import words
 from stages.views.document import Study, dig, part
 from stages.views.drawing import Drawn
-from stages.views.tables import broken, gains, machine, modes, proof, replay, rivals, served, service, starts, steps
+from stages.views.tables import broken, gains, load_detail, machine, modes, proof, replay, rivals, served, service, standing, starts, steps
 from stages.views.tables.table import Table
 
 
@@ -39,7 +39,7 @@ _PLANS = (
     _Plan("choices", "What to run", commands=("dvc repro attribution", "python -m stages.attribution")),
     _Plan("flip", "What would flip it"),
     _Plan("rejected", "Not ranked: refuted, wrong, failed or unavailable"),
-    _Plan("modes", "All modes", commands=("dvc repro report", "python -m stages.report")),
+    _Plan("modes", "All modes", figures=("pareto",), commands=("dvc repro report", "python -m stages.report")),
     _Plan("paths", "Path proved", figures=("coverage",), commands=("python -m stages.capture --mode <mode>",)),
     _Plan(
         "attribution",
@@ -48,7 +48,7 @@ _PLANS = (
         commands=("python -m stages.steady_state --factorial <factorial>", "python -m stages.attribution"),
     ),
     _Plan("startup", "Start-up", figures=("ladder", "fleet"), commands=("python -m stages.warmup --mode <mode>",)),
-    _Plan("latency", "Latency and load", figures=("latency",), commands=("python -m stages.load --mode <mode>",)),
+    _Plan("latency", "Latency and load", figures=("latency", "goodput"), commands=("python -m stages.load --mode <mode>",)),
     _Plan("memory", "Memory", figures=("memory",), commands=("python -m stages.capture --mode <mode>",)),
     _Plan("correctness", "Answers checked", commands=("python -m stages.correctness --mode <mode>",)),
     _Plan("machine", "Machine and environment", commands=("python -m stages.environment", "python -m stages.trace")),
@@ -80,6 +80,8 @@ def _tables(study: Study) -> dict[str, list[Table]]:
         "paths": [proof.paths(study)],
         "attribution": [
             gains.ceilings(study),
+            standing.winners(study),
+            standing.heats(study),
             steps.attribution(study),
             gains.reconciled(study),
             steps.sequence(study),
@@ -89,8 +91,15 @@ def _tables(study: Study) -> dict[str, list[Table]]:
             steps.floors(study),
         ],
         "startup": [service.startup(study), starts.replaced(study), starts.middle_way(study)],
-        "latency": [steps.step_times(study), service.load(study)],
-        "memory": [service.memory(study)],
+        "latency": [
+            steps.step_times(study),
+            service.load(study),
+            load_detail.costs(study),
+            load_detail.queues(study),
+            load_detail.search(study),
+            load_detail.hits(study),
+        ],
+        "memory": [service.memory(study), load_detail.memory_along(study)],
         "correctness": [proof.probes(study), served.answers(study), proof.correctness(study)],
         "machine": [proof.quiet(study), machine.model(study), machine.trace(study), machine.environment(study), machine.support(study)],
     }
@@ -101,9 +110,13 @@ def _points(study: Study) -> dict[str, list[str]]:
     return {
         "choices": [words.clean(reason) for reason in verdict.get("reasons") or []],
         "attribution": [*gains.products(study), *_missing_cells(factorials)],
-        "machine": [f"{name}, not counted: {words.clean(text)}" for name, found in factorials for text in dig(found, "voided") or []],
+        "machine": [*standing.conditions(study), *_voided(factorials)],
         "flip": [words.clean(text) for text in [*(verdict.get("would_flip") or []), *(verdict.get("caveats") or [])]],
     }
+
+
+def _voided(factorials: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    return [f"{name}, not counted: {words.clean(text)}" for name, found in factorials for text in dig(found, "voided") or []]
 
 
 def _missing_cells(factorials: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:

@@ -51,7 +51,7 @@ def test_every_figure_is_valid_xml_with_a_title_and_a_description(name: str, req
 def test_the_example_draws_every_figure(example: dict[str, Any], tmp_path: Path) -> None:
     write_views(example, tmp_path)
     drawn = {path.stem for path in (tmp_path / "figures").glob("*.svg")}
-    assert drawn == {"lifetime", "coverage", "waterfall", "ladder", "fleet", "latency", "memory"}
+    assert drawn == {"lifetime", "pareto", "coverage", "waterfall", "ladder", "fleet", "latency", "goodput", "memory"}
 
 
 def test_a_figure_without_data_does_not_survive_from_an_older_report(

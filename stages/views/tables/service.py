@@ -82,8 +82,9 @@ def memory(study: Study) -> Table:
             whole = part(study, "modes", name, "memory")
             sequences = words.number(whole.get("max_sequences"))
             cells = [words.size(whole.get("peak_bytes")), *(words.size(value) for value in found.values())]
-            rows.append([name, *cells, words.count(sequences), words.count(sequences_lost(study, name))])
-    return dropped_empty(Table("Bytes by use", ["mode", "peak", *PARTS, "sequences that fit", "sequences lost"], rows))
+            fitting = [words.count(sequences), words.count(whole.get("checked_sequences")), words.count(sequences_lost(study, name))]
+            rows.append([name, *cells, *fitting])
+    return dropped_empty(Table("Bytes by use", ["mode", "peak", *PARTS, "sequences that fit", "allocated", "sequences lost"], rows))
 
 
 def sequences_lost(study: Study, name: str) -> float | None:

@@ -1,0 +1,56 @@
+"""Who is fastest at each point, and how the two of a direct comparison were chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stages.views import words
+from stages.views.document import Study, dig, part, sort_numeric
+from stages.views.figures.waterfall import describe
+from stages.views.tables.table import Table, dropped_empty
+
+_AGREES: dict[Any, str] = {True: "the clocks agree", False: "the clocks are off", None: "the clocks were not checked"}
+
+
+def winners(study: Study) -> Table:
+    """The fastest mode of each factorial at each point, or those that are not told apart."""
+    rows = []
+    for factorial, answer in sorted(part(study, "attribution").items()):
+        found = part(answer, "winners")
+        rows += [[f"{factorial}, {describe(point)}", *_standing(found[point])] for point in sort_numeric(found)]
+    columns = ["factorial, point", "fastest", "not told apart from it", "closest other takes", "compared with", "confidence of each"]
+    note = (
+        "The best of several is picked by the numbers that judge it, so each comparison is at the confidence that lets all of them hold"
+        " together at 95 % (Bonferroni)."
+    )
+    return dropped_empty(Table("Fastest at each point", columns, rows, note, frozenset({"fastest", "not told apart from it"})))
+
+
+def _standing(found: Mapping[str, Any]) -> list[str]:
+    tied = [str(mode) for mode in found.get("tied") or []]
+    fastest = str(found.get("fastest")) if not tied else f"undecided ({found.get('fastest')} in the mean)"
+    cells = [words.speedup(found.get("least_speedup")), words.count(found.get("num_compared")), words.percent(found.get("confidence"))]
+    return [fastest, ", ".join(tied), *cells]
+
+
+def heats(study: Study) -> Table:
+    """Mean time of the sequence in the heat, and who went on."""
+    rows = []
+    for factorial, answer in sorted(part(study, "attribution").items()):
+        went_on = {mode for cell, mode in part(answer, "cells").items() if not part(answer, "cell_reasons").get(cell)}
+        for mode, mean_s in sorted(part(answer, "heat").items(), key=lambda item: (item[1], item[0])):
+            rows.append([f"{factorial}, {mode}", words.seconds(mean_s), "yes" if mode in went_on else "no"])
+    note = "One set of processes, two passes each: it only chooses. What is said about those that went on comes from the sets after it."
+    return Table("Heat", ["factorial, mode", "sequence", "went on"], rows, note)
+
+
+def conditions(study: Study) -> list[str]:
+    """Sentences on the clocks and on the machine while it measured, a factorial."""
+    found = []
+    for factorial, answer in sorted(part(study, "attribution").items()):
+        if timer := part(answer, "timer"):
+            verdict = _AGREES[timer.get("agrees")]
+            found.append(words.clean(f"{factorial}: {verdict}: {timer.get('reason')}"))
+        found += [words.clean(f"{factorial}: {text}") for text in dig(answer, "conditions") or []]
+    return found

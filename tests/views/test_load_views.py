@@ -1,0 +1,116 @@
+"""Who is fastest, the queue, the search, costs, hits, memory along the load, and two figures, from the example study."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stages.views.figures.goodput import goodput, points
+from stages.views.figures.pareto import Standing, frontier, of_mode, pareto
+from stages.views.tables import load_detail, standing
+
+MIB = 1 << 20
+
+
+def run_of(example: dict[str, Any], mode: str = "compile", rate: str = "2") -> dict[str, Any]:
+    found: dict[str, Any] = example["modes"][mode]["load"][rate]
+    return found
+
+
+def row(table: Any, first: str) -> dict[str, str]:
+    """The row that begins with these words, by column."""
+    (found,) = [cells for cells in table.rows if cells[0] == first]
+    return dict(zip(table.columns, found, strict=True))
+
+
+def test_winner_is_named_or_those_that_tie_are(example: dict[str, Any]) -> None:
+    example["attribution"]["inductor_manual"]["winners"] = {
+        "1": {"mode": "cuda_graph", "fastest": "cuda_graph", "tied": [], "least_speedup": 1.26, "num_compared": 4, "confidence": 0.9875},
+        "8": {"mode": "undecided", "fastest": "a", "tied": ["b", "c"], "least_speedup": 1.001, "num_compared": 4, "confidence": 0.9875},
+    }
+    table = standing.winners(example)
+    first = row(table, "inductor_manual, decode batch 1")
+    assert (first["fastest"], first["closest other takes"], first["confidence of each"]) == ("cuda_graph", "1.26×", "98.8 %")
+    second = row(table, "inductor_manual, decode batch 8")
+    assert (second["fastest"], second["not told apart from it"]) == ("undecided (a in the mean)", "b, c")
+
+
+def test_heat_says_who_went_on(example: dict[str, Any]) -> None:
+    answer = example["attribution"]["inductor_manual"]
+    answer["heat"] = {"compile": 1.0, "eager": 2.0}
+    answer["cells"], answer["cell_reasons"] = {"E": "eager", "C": "compile"}, {"E": "eager: skipped: number 2 of the heat"}
+    assert [cells[1:] for cells in standing.heats(example).rows] == [["1.00 s", "yes"], ["2.00 s", "no"]]
+
+
+def test_clocks_and_conditions_are_said(example: dict[str, Any]) -> None:
+    answer = example["attribution"]["inductor_manual"]
+    answer["timer"] = {"agrees": False, "reason": "wall_us, launched is off by 2.00%", "spins": []}
+    answer["conditions"] = ["blocks left out: 3 throttled of 48"]
+    found = standing.conditions(example)
+    assert "inductor_manual: the clocks are off: wall_us, launched is off by 2.00%" in found
+    assert "inductor_manual: blocks left out: 3 throttled of 48" in found
+
+
+def test_queue_is_told_with_its_meaning(example: dict[str, Any]) -> None:
+    run_of(example).update(queueing_share=0.8, queueing="Requests spend 80% of their time in the queue")
+    assert row(load_detail.queues(example), "compile, 2 requests/s")["share of time in the queue"] == "80.0 %"
+
+
+def test_search_lists_every_rate_that_was_tried(example: dict[str, Any]) -> None:
+    probe = {"seed": 1, "request_goodput": 9.0, "slo_attainment": 0.5}
+    tried = [{**probe, "arrival_rate_per_s": 20.0, "met": False}, {**probe, "arrival_rate_per_s": 10.0, "met": True}]
+    example["modes"]["compile"]["load"]["search"] = tried
+    found = [cells for cells in load_detail.search(example).rows if cells[0].startswith("compile,")]
+    assert [(cells[0], cells[-1]) for cells in found] == [("compile, 10.0 requests/s", "yes"), ("compile, 20.0 requests/s", "no")]
+    assert (20.0, 9.0) in points(example, "compile")
+
+
+def test_cost_of_a_request_and_of_the_loop(example: dict[str, Any]) -> None:
+    work = {"scheduling_us": 8.0, "sampling_us": 16.0, "bookkeeping_us": 7.0, "by_batch": {"1": 20.0, "64": 31.0, "8": 25.0}}
+    run_of(example).update(energy_per_good_j=12.5, host_work=work, max_active=33)
+    found = row(load_detail.costs(example), "compile, 2 requests/s")
+    assert (found["energy a useful request, J"], found["at the largest batch"], found["in flight at most"]) == (
+        "12.5",
+        "31.0 µs at 64",
+        "33",
+    )
+
+
+def test_requests_that_were_hit_are_named(example: dict[str, Any]) -> None:
+    rows = [cells for cells in load_detail.hits(example).rows if cells[0].startswith("compile, 2 requests/s")]
+    assert [cells[:2] for cells in rows] == [["compile, 2 requests/s, request 3", "a recording"]]
+
+
+def test_memory_that_grows_under_load_is_said(example: dict[str, Any]) -> None:
+    samples = [[float(at), 1000 * MIB + at * MIB] for at in range(60)]
+    run_of(example)["memory"] = {"samples": samples, "bytes_per_s": float(MIB), "verdict": "grows"}
+    found = row(load_detail.memory_along(example), "compile, 2 requests/s")
+    assert (found["at the start"], found["slope an hour"], found["verdict"]) == ("1,000 MiB", "3.52 GiB", "grows")
+
+
+def test_goodput_is_drawn_against_the_rate_and_not_for_one_rate(example: dict[str, Any]) -> None:
+    drawn = goodput(example)
+    assert drawn is not None
+    assert "compile: at most 8.00 requests/s within the limits" in drawn.alternative
+    for mode in example["modes"].values():
+        mode["load"] = {key: found for key, found in (mode.get("load") or {}).items() if key in ("2", "max_goodput")}
+    assert goodput(example) is None
+
+
+def test_frontier_keeps_what_nothing_beats_in_all_three() -> None:
+    found = {
+        "fast": Standing(12.0, 67.0, 4e9),
+        "soon": Standing(6.0, 9.0, 3e9),
+        "beaten": Standing(6.0, 12.0, 4e9),
+        "equal": Standing(6.0, 9.0, 3e9),
+    }
+    assert frontier(found) == ["fast", "soon", "equal"]
+
+
+def test_picture_needs_two_modes_with_all_three_numbers(example: dict[str, Any], bare_study: dict[str, Any]) -> None:
+    drawn = pareto(example)
+    assert drawn is not None
+    assert "Not beaten in all three: " in drawn.alternative
+    assert "<svg" in drawn.svg
+    assert pareto(bare_study) is None
+    del example["modes"]["compile"]["startup"]["cold"]
+    assert of_mode(example, "compile") is None
