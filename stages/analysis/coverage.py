@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stages.analysis import capture_sizes
-from stages.core.records.path import PathProof, Phase
+from stages.core.records.path import GraphBytes, PathProof, Phase
 from stages.core.records.plan import Plan
 from stages.core.records.startup import Startup
 
@@ -16,7 +16,7 @@ BASELINE_PATHS = ("eager", "fallback")
 
 
 def coverage(proof: PathProof, plan: Plan) -> dict[str, Any]:
-    """Shares by path (of steps, tokens, host seconds), the baseline's share of them, padding waste, unused sizes; empty without shapes.
+    """Shares by path (of steps, tokens, host seconds), the baseline's share, padding waste, sizes unused and passed; empty without shapes.
 
     `padding_waste` = 1 - tokens / padded tokens of a phase: a decode step of 5 at size 8 wastes 3 of 8 rows.
     """
@@ -27,14 +27,16 @@ def coverage(proof: PathProof, plan: Plan) -> dict[str, Any]:
         "baseline_share": _baseline_share(proof),
         "padding_waste": {phase: waste for phase in _phases() if (waste := _padding_waste(proof, phase)) is not None},
         "unused_sizes": {phase: sizes for phase, sizes in _unused(proof, plan).items() if sizes},
+        "past_the_largest": _past_the_largest(plan),
         "shapes": [shape.model_dump() for shape in proof.shapes],
     }
 
 
-def advice(plan: Plan, step_us: Mapping[int, float], startup: Startup | None) -> dict[str, Any] | None:
+def advice(plan: Plan, step_us: Mapping[int, float], startup: Startup | None, graphs: Sequence[GraphBytes] = ()) -> dict[str, Any] | None:
     """The decode sizes to capture for this trace, from the measured times of the sizes that were; None without a choice.
 
-    `startup_s_saved`: seconds of the first calls (the first cold start) of the sizes that it leaves out.
+    `startup_s_saved`: seconds of the first calls (the first cold start) of the sizes that it leaves out; `bytes_saved`:
+    what their graphs added to the device's memory. None where it was not measured.
     """
     steps = decode_steps(plan)
     found = capture_sizes.fewest_close_sizes(steps, step_us)
@@ -47,6 +49,7 @@ def advice(plan: Plan, step_us: Mapping[int, float], startup: Startup | None) ->
         "planned_decode_s": capture_sizes.decode_s(steps, step_us, plan.capture_sizes),
         "dropped_sizes": dropped,
         "startup_s_saved": _startup_s(startup, dropped),
+        "bytes_saved": _bytes(graphs, dropped),
         "vllm_option": capture_sizes.vllm_option(found.capture_sizes),
     }
 
@@ -91,6 +94,17 @@ def _unused(proof: PathProof, plan: Plan) -> dict[str, list[int]]:
     planned: dict[str, Iterable[int]] = {"prefill": plan.prompt_sizes, "decode": plan.capture_sizes}
     used = {(shape.phase, shape.padded_size) for shape in proof.shapes}
     return {phase: [size for size in sizes if (phase, size) not in used] for phase, sizes in planned.items()}
+
+
+def _past_the_largest(plan: Plan) -> dict[str, int]:
+    """Steps of the whole trace that no planned size holds: a service without a fallback could not run them."""
+    largest: dict[str, int] = {"prefill": max(plan.prompt_sizes, default=0), "decode": max(plan.capture_sizes, default=0)}
+    return {phase: sum(run.count for run in plan.runs if run.phase == phase and run.size > most) for phase, most in largest.items()}
+
+
+def _bytes(graphs: Sequence[GraphBytes], sizes: Iterable[int]) -> int | None:
+    held = {graph.shape: graph.pool_bytes + graph.outside_allocator_bytes for graph in graphs}
+    return sum(held.get(f"decode/{size}", 0) for size in sizes) if held else None
 
 
 def _startup_s(startup: Startup | None, sizes: Iterable[int]) -> float | None:

@@ -34,7 +34,7 @@ def mode_section(records: StudyRecords, answer: ModeAnswer, mode: str) -> dict[s
         "coverage": _coverage(records, capture, answer, mode) if capture else None,
         "startup": _startup(warmup) if warmup else {},
         "middle_way": warmup.middle_way.model_dump() if warmup and warmup.middle_way else None,
-        "memory": capture.memory.model_dump() if capture else None,
+        "memory": capture.memory.model_dump() | {"graphs": [graph.model_dump() for graph in capture.graphs]} if capture else None,
         "steady_state": _steady_state(answer),
         "load": _load(load) if load else {},
         "bottleneck": _bottleneck(records, answer, mode),
@@ -82,8 +82,9 @@ def _coverage(records: StudyRecords, capture: PathProof, answer: ModeAnswer, mod
         "steps_in_trace": capture.steps_in_trace,
         "strip": strip,
         **coverage.coverage(capture, records.plan),
-        "advice": coverage.advice(records.plan, step_us, records.warmup[mode].data),
+        "advice": coverage.advice(records.plan, step_us, records.warmup[mode].data, capture.graphs),
         "churn": capture.churn.model_dump() if capture.churn else None,
+        "adapters": capture.adapters.model_dump() if capture.adapters else None,
         "memory_growth": memory_growth.memory_growth(capture.memory_samples),
     }
 

@@ -9,7 +9,22 @@ from typing import Any
 from stages.views import words
 from stages.views.document import Study, dig, part
 from stages.views.drawing import Drawn
-from stages.views.tables import broken, gains, load_detail, machine, modes, proof, replay, rivals, served, service, standing, starts, steps
+from stages.views.tables import (
+    broken,
+    coverage,
+    gains,
+    load_detail,
+    machine,
+    modes,
+    proof,
+    replay,
+    rivals,
+    served,
+    service,
+    standing,
+    starts,
+    steps,
+)
 from stages.views.tables.table import Table
 
 
@@ -35,12 +50,13 @@ class _Plan:
     commands: tuple[str, ...] = ()
 
 
+NSYS = "nsys profile --trace=cuda,nvtx --cuda-graph-trace=node --output=build/nsys/<mode> python -m stages.ranges --mode <mode>"
 _PLANS = (
     _Plan("choices", "What to run", commands=("dvc repro attribution", "python -m stages.attribution")),
     _Plan("flip", "What would flip it"),
     _Plan("rejected", "Not ranked: refuted, wrong, failed or unavailable"),
     _Plan("modes", "All modes", figures=("pareto",), commands=("dvc repro report", "python -m stages.report")),
-    _Plan("paths", "Path proved", figures=("coverage",), commands=("python -m stages.capture --mode <mode>",)),
+    _Plan("paths", "Path proved", figures=("coverage", "churn"), commands=("python -m stages.capture --mode <mode>", NSYS)),
     _Plan(
         "attribution",
         "Where the time goes",
@@ -77,7 +93,7 @@ def _tables(study: Study) -> dict[str, list[Table]]:
         "choices": [modes.recommended(study), modes.break_even(study), rivals.next_best(study)],
         "rejected": [modes.not_ranked(study), broken.broken_records(study)],
         "modes": [modes.summary(study)],
-        "paths": [proof.paths(study)],
+        "paths": [proof.paths(study), coverage.shares(study), coverage.churn(study), coverage.advice(study)],
         "attribution": [
             gains.ceilings(study),
             standing.winners(study),
@@ -99,7 +115,7 @@ def _tables(study: Study) -> dict[str, list[Table]]:
             load_detail.search(study),
             load_detail.hits(study),
         ],
-        "memory": [service.memory(study), load_detail.memory_along(study)],
+        "memory": [service.memory(study), coverage.graphs(study), load_detail.memory_along(study)],
         "correctness": [proof.probes(study), served.answers(study), proof.correctness(study)],
         "machine": [proof.quiet(study), machine.model(study), machine.trace(study), machine.environment(study), machine.support(study)],
     }

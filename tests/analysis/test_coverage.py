@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stages.analysis import coverage
-from stages.core.records.path import PathProof, ShapeCoverage
+from stages.core.records.path import GraphBytes, PathProof, ShapeCoverage
 from stages.core.records.plan import Plan, StepRun
 
 
@@ -68,6 +68,21 @@ def test_advice_drops_the_size_that_saves_less_than_one_hundredth() -> None:
     assert (found["capture_sizes"], found["dropped_sizes"], found["startup_s_saved"]) == ([1, 8], [4], None)
     assert found["decode_s"] == pytest.approx((900 * 10 + 100 * 20) / 1e6)
     assert found["planned_decode_s"] == pytest.approx((900 * 10 + 12 + 99 * 20) / 1e6)
+
+
+def test_advice_says_what_the_graphs_left_out_had_added_to_memory() -> None:
+    graphs = [GraphBytes(shape=shape, pool_bytes=pool, outside_allocator_bytes=3) for shape, pool in (("decode/8", 90), ("decode/4", 10))]
+    found = coverage.advice(plan([(1, 900), (8, 99)], [1, 4, 8]), {1: 10.0, 4: 12.0, 8: 20.0}, None, graphs)
+    assert found is not None
+    assert (found["dropped_sizes"], found["bytes_saved"]) == ([4], 13)
+    without = coverage.advice(plan([(1, 900), (8, 99)], [1, 4, 8]), {1: 10.0, 4: 12.0, 8: 20.0}, None)
+    assert without is not None
+    assert without["bytes_saved"] is None
+
+
+def test_steps_that_no_planned_size_holds_are_counted() -> None:
+    found = coverage.coverage(WALK, plan([(9, 5), (8, 1)], [1, 8]))
+    assert found["past_the_largest"] == {"prefill": 0, "decode": 5}
 
 
 def test_no_advice_without_the_time_of_a_size_that_holds_every_batch() -> None:

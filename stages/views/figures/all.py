@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stages.views.document import Study
 from stages.views.drawing import Drawn
+from stages.views.figures.churn import churn
 from stages.views.figures.coverage import coverage
 from stages.views.figures.fleet import fleet
 from stages.views.figures.goodput import goodput
@@ -17,5 +18,5 @@ from stages.views.figures.waterfall import waterfall
 
 def draw_all(study: Study) -> dict[str, Drawn]:
     """Figures by name; those with nothing to draw are absent."""
-    drawn = [figure(study) for figure in (lifetime, pareto, coverage, waterfall, ladder, fleet, latency, goodput, memory)]
+    drawn = [figure(study) for figure in (lifetime, pareto, coverage, churn, waterfall, ladder, fleet, latency, goodput, memory)]
     return {found.name: found for found in drawn if found}
