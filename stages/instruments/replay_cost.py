@@ -19,13 +19,13 @@ _REGION = "Torch-Compiled Region"
 
 
 def replay_cost(events: Events, windows: Sequence[Interval]) -> ReplayCost | None:
-    """The mean over the marked calls; None where none of them launched a graph."""
+    """Of the marked call whose sum is the median: the first ones of a session pay for it. None where no call launched a graph."""
     host = [event for event in events if event.get("cat") in _HOST]
     by_call = [[event for event in host if begin <= event["ts"] <= end] for begin, end in windows]
     if not any(_is_launch(event) for found in by_call for event in found):
         return None
     parts = [_parts(found, window) for found, window in zip(by_call, windows, strict=True)]
-    return ReplayCost(**{key: sum(part[key] for part in parts) / len(parts) for key in parts[0]})
+    return ReplayCost(**sorted(parts, key=lambda part: sum(part.values()))[len(parts) // 2])
 
 
 def regions_per_call(events: Events, windows: Sequence[Interval]) -> float:

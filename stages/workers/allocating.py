@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,13 +10,13 @@ import torch
 from stages.instruments import memory
 from stages.workers.service import Service
 
-MOST_TRIES = 8
+PRECISION = 200  # one in so many sequences
 
 
 def allocate_sequences(service: Service, device_memory_bytes: int | None, expected: int) -> dict[str, Any]:
-    """`checked_sequences`: the most that fit, from `expected` downwards, at most 8 tries; None on a CPU. `check`: a sentence.
+    """`checked_sequences`: the most that fit, at most `expected`, to one in 200; None on a CPU. `check`: a sentence.
 
-    The worker has `max_batch` slots already. Where more are expected, the rest is allocated beside them; where fewer, the
+    The worker has `max_batch` slots already. Where more are tried, the rest is allocated beside them; where fewer, the
     surplus slots' bytes are added to the limit, which leaves the others what they would have without.
     """
     if service.device != "cuda":
@@ -23,13 +24,22 @@ def allocate_sequences(service: Service, device_memory_bytes: int | None, expect
     total = torch.cuda.get_device_properties(0).total_memory
     limit = min(device_memory_bytes or total, total) - memory.outside_allocator_bytes()
     try:
-        for count in range(expected, max(0, expected - MOST_TRIES), -1):
-            if _fits(service, limit, total, count):
-                return {"checked_sequences": count, "check": f"{count} of {expected} sequences were allocated, and every shape ran"}
+        found = most(expected, lambda count: _fits(service, limit, total, count))
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
         torch.cuda.empty_cache()
-    return {"checked_sequences": 0, "check": f"none of {expected} to {max(1, expected - MOST_TRIES + 1)} sequences could be allocated"}
+    return {"checked_sequences": found, "check": f"of {expected:,} computed sequences {found:,} could be allocated with every shape run"}
+
+
+def most(expected: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to `expected` that fits, to one in 200 of it: `expected` itself, else by bisection (0: none)."""
+    if expected < 1 or fits(expected):
+        return max(0, expected)
+    low, high = 0, expected
+    while high - low > max(1, expected // PRECISION):
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def _fits(service: Service, limit: int, total: int, count: int) -> bool:
@@ -37,7 +47,7 @@ def _fits(service: Service, limit: int, total: int, count: int) -> bool:
     caches = [*service.keys, *service.values]
     surplus = max(0, slots - count) * sum(cache[0].numel() * cache.element_size() for cache in caches)
     torch.cuda.empty_cache()
-    torch.cuda.set_per_process_memory_fraction(min(1.0, (limit + surplus) / total))
+    torch.cuda.set_per_process_memory_fraction(min(1.0, max(0.0, limit + surplus) / total))
     rest: list[torch.Tensor] = []
     try:
         for cache in caches if count > slots else []:
