@@ -31,6 +31,7 @@ def measure(study: Study, settings: Settings, partial: Partial) -> Answers:
             baseline=settings.baseline,
             calls_per_shape=options.calls_per_shape,
             num_examples=options.num_examples,
+            draw=settings.seed,
         )
     checks = [Check(**document) for document in found["checks"]]
     probes = [ProbeRun(**document) for document in found["probes"]]

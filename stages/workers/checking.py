@@ -15,8 +15,11 @@ from stages.workers.probes.registry import PROBES
 from stages.workers.service import Service
 
 
-def check(service: Service, precision: str, baseline: dict[str, Any], calls_per_shape: int, num_examples: int) -> dict[str, list[Document]]:
-    """`checks` (`Check` documents) and `probes` (`ProbeRun` documents) of one mode."""
+def check(
+    service: Service, precision: str, baseline: dict[str, Any], calls_per_shape: int, num_examples: int, draw: int = 0
+) -> dict[str, list[Document]]:
+    """`checks` (`Check` documents) and `probes` (`ProbeRun` documents) of one mode. `draw`: of the prompts, tokens and adapters."""
+    service.draw = draw
     bench = set_up(service, precision, baseline, calls_per_shape, num_examples)
     checks: list[Document] = []
     runs: list[Document] = []
@@ -37,4 +40,11 @@ def _probed(bench: Bench, probe: Probe) -> tuple[list[Document], Document]:
         "verdict": worst(found),
         "num_checks": sum(document["verdict"] != "not_run" for document in found),
         "duration_s": time.monotonic() - began_s,
+        "reason": _why_none(found),
     }
+
+
+def _why_none(found: list[Document]) -> str:
+    """Why a probe made no check, or an empty string."""
+    idle = [document["reason"] for document in found if document["verdict"] == "not_run"]
+    return "; ".join(idle) if len(idle) == len(found) else ""

@@ -38,6 +38,7 @@ class Service:
         self._prefill = mode.transformed(module.prefill, num_shapes)
         self.pool = torch.cuda.graph_pool_handle() if device == "cuda" else None
         self.instruments: dict[str, Any] = {}
+        self.draw = 0  # which of many draws of prompts and tokens this service gets
         self.steps: dict[str, Callable[[], Outputs]] = {shape: self.call(shape) for shape in self.shapes()}
 
     def shapes(self) -> list[str]:
@@ -135,9 +136,14 @@ class Service:
             torch.cuda.synchronize()
 
 
+def generator_of(service: Service, seed: int) -> torch.Generator:
+    """A generator on the host for one use, named by its seed, in this service's draw."""
+    return torch.Generator().manual_seed(seed + 1_000_003 * service.draw)
+
+
 def random_prompts(service: Service, lengths: Sequence[int], seed: int) -> list[torch.Tensor]:
     """Seeded prompts on the device, one a length, drawn below the vocabulary's size."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = generator_of(service, seed)
     return [torch.randint(service.model.vocabulary(), (length,), generator=generator).to(service.device) for length in lengths]
 
 

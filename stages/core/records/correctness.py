@@ -26,7 +26,7 @@ class Check(Document):
 
 
 class ProbeRun(Document):
-    """One probe on one mode. `hazards`: what can go wrong, in words. `verdict`: the worst of its checks."""
+    """One probe on one mode. `hazards`: what can go wrong, in words. `verdict`: the worst of its checks. `reason`: why it made none."""
 
     name: str
     hazards: list[str]
@@ -34,6 +34,7 @@ class ProbeRun(Document):
     verdict: Literal["pass", "fail", "not_run", "reported"]
     num_checks: int
     duration_s: float
+    reason: str = ""
 
 
 class Answers(Document):

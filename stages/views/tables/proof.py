@@ -47,10 +47,24 @@ def probes(study: Study) -> Table:
     every: dict[str, Any] = {key: run for found in modes.values() for key, run in found.items()}
     rows = []
     for key, run in every.items():
-        verdicts = (str(dig(found.get(key), "verdict") or words.ABSENT) for found in modes.values())
+        marks = (_probe_mark(found.get(key)) for found in modes.values())
         hazards = "; ".join(str(hazard) for hazard in dig(run, "hazards") or [])
-        rows.append([key, *(_MARKS.get(verdict, verdict) for verdict in verdicts), hazards, str(dig(run, "about") or "")])
+        rows.append([key, *marks, hazards, str(dig(run, "about") or "")])
+    if rows:
+        rows.append(["executed", *(_executed(found) for found in modes.values()), "", ""])
     return dropped_empty(Table("Probes", ["probe", *modes, "looks for", "how"], rows, texts=frozenset([*modes, "looks for", "how"])))
+
+
+def _probe_mark(run: Any) -> str:
+    """The worst verdict of its checks; where it made none, whether there was nothing to check."""
+    verdict = str(dig(run, "verdict") or words.ABSENT)
+    if verdict == "not_run" and str(dig(run, "reason") or "").startswith("not applicable"):
+        return "– not applicable"
+    return _MARKS.get(verdict, verdict)
+
+
+def _executed(found: Mapping[str, Any]) -> str:
+    return f"{sum((words.number(dig(run, 'num_checks')) or 0) > 0 for run in found.values())} of {len(found)}"
 
 
 def _probes(study: Study, name: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from stages.core.build import build
-from stages.workers.service import Service, random_prompts
+from stages.workers.service import Service, generator_of, random_prompts
 
 REFERENCE_PRECISION = {"fp32": "fp64", "bf16": "fp32"}
 ERROR_MULTIPLE = {"fp32": 3.0, "bf16": 2.0}
@@ -58,6 +58,7 @@ def set_up(service: Service, precision: str, baseline: dict[str, Any], calls_per
     module = service.model.load(service.device, higher)
     copy_weights(service.module, module)
     reference = Service(module, service.model, build(baseline, "mode"), service.plan, service.device, higher)
+    eager.draw = reference.draw = service.draw
     return Bench(service, eager, reference, precision, calls_per_shape, num_examples)
 
 
@@ -98,7 +99,7 @@ def forced_decode(service: Service, forced: torch.Tensor) -> torch.Tensor:
 
 def random_tokens(service: Service, rows: int, seed: int) -> torch.Tensor:
     """Seeded token ids [rows] on the host."""
-    return torch.randint(service.model.vocabulary(), (rows,), generator=torch.Generator().manual_seed(seed))
+    return torch.randint(service.model.vocabulary(), (rows,), generator=generator_of(service, seed))
 
 
 def answer(service: Service, rows: int, before_prefill: Hook | None = None, before_decode: Hook | None = None) -> torch.Tensor:

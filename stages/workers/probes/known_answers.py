@@ -26,7 +26,7 @@ def _run(bench: Bench) -> Iterator[Document]:
     for task in tasks:
         if adapters:
             switch_adapter(module, adapters.get(task.name))
-        examples = task.examples(bench.num_examples, seed=SEED)
+        examples = task.examples(bench.num_examples, seed=SEED + bench.service.draw)
         share, own = exact_match(bench.service, examples), exact_match(bench.eager, examples)
         limit = min(MIN_EXACT_MATCH, own)
         yield at_least(f"task_{task.name}", task.name, share, limit, len(examples), f"eager {own:.4f}")

@@ -12,7 +12,7 @@ import torch
 
 from stages.workers.probes.bench import ERROR_MULTIPLE, Bench, admit, forced_decode
 from stages.workers.probes.probe import Document, Probe, held_to
-from stages.workers.service import random_prompts
+from stages.workers.service import generator_of, random_prompts
 
 KL_FLOOR = {"fp32": 1e-10, "bf16": 1e-4}
 
@@ -99,7 +99,7 @@ def _compare_prefill(bench: Bench, size: int, comparison: Comparison) -> None:
 def _compare_decode(bench: Bench, rows: int, comparison: Comparison) -> None:
     for service in bench.trio:
         admit(service, rows, seed=rows + comparison.num_calls)
-    generator = torch.Generator().manual_seed(rows + comparison.num_calls)
+    generator = generator_of(bench.service, rows + comparison.num_calls)
     for _ in range(bench.calls_per_shape):
         forced = torch.randint(bench.service.model.vocabulary(), (rows,), generator=generator)
         comparison.add(*(forced_decode(service, forced) for service in bench.trio))
