@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stages.core.records.startup import CacheUse, Phases
+from stages.core.records.base import read
+from stages.core.records.startup import CacheUse, Phases, Startup, WarmupRecord
 from stages.instruments.cache_proof import prove
+from stages.rotated_starts import order
 from stages.warmup import as_start
+from tests.workers.small_study import SmallStudy, write_study
 
 COLD = {"fx_graph_misses": 4, "num_graphs_compiled": 4, "num_files_before": 0, "num_files_after": 60, "num_kernels_after": 8}
 WARM = {"fx_graph_hits": 4, "num_files_before": 60, "num_files_after": 60, "num_kernels_before": 8, "num_kernels_after": 8}
@@ -100,3 +104,61 @@ def test_what_no_phase_claims_is_unaccounted() -> None:
 def test_start_whose_phases_cannot_be_seen_is_not_proved() -> None:
     start = as_start("cold", report(missing="ChromiumEventLogger not found"), "inductor")
     assert (start.verdict, start.proved, start.proof) == ("not_proven", False, "phases unknown: ChromiumEventLogger not found")
+
+
+@pytest.mark.parametrize(("ready_s", "verdict"), [(9.9, "confirmed"), (10.4, "confirmed"), (10.6, "not_proven"), (9.3, "not_proven")])
+def test_start_whose_phases_do_not_close_within_five_per_cent_is_not_proved(ready_s: float, verdict: str) -> None:
+    start = as_start("cold", report(ready_s=ready_s), "inductor")
+    assert (start.verdict, start.proved) == (verdict, verdict == "confirmed")
+    assert ("phases miss" in start.proof) == (verdict == "not_proven")
+
+
+def run_again(small: SmallStudy, *modes: str) -> list[Startup]:
+    found = []
+    for mode in modes:
+        status, text = small.run("warmup", "--mode", mode)
+        assert status == 0, text
+        record = read(small.folder / "warmup" / f"{mode}.json", WarmupRecord)
+        assert record.data, record.reason
+        found.append(record.data)
+    return found
+
+
+def test_starts_in_rounds_take_the_modes_in_turn_and_the_stage_joins_them(tmp_path: Path) -> None:
+    counts = ("measure.warmup.cold_starts=2", "measure.warmup.warm_starts=0")
+    small = write_study(tmp_path, "eager", "dynamo", overrides=counts)
+    status, text = small.run("rotated_starts")
+    assert status == 0, text
+    made = [line.split(" ", 1)[1] for line in text.splitlines()]
+    assert made == ["round 1: eager", "round 1: dynamo", "round 2: dynamo", "round 2: eager"]
+    parts = len(list((tmp_path / "build" / "partial").glob("*/*.json")))
+    assert parts == 4
+    num_workers = len(list((tmp_path / "build" / "logs").iterdir()))
+    eager, dynamo = run_again(small, "eager", "dynamo")
+    assert len(list((tmp_path / "build" / "logs").iterdir())) == num_workers, "the stage measured nothing again"
+    assert [start.cache for start in eager.starts] == ["cold", "cold"]
+    assert all(start.proved and start.started_at for start in (*eager.starts, *dynamo.starts))
+    assert eager.starts[0].started_at <= dynamo.starts[0].started_at <= dynamo.starts[1].started_at <= eager.starts[1].started_at
+    status, text = small.run("rotated_starts")
+    assert (status, text) == (0, "")
+
+
+def test_each_round_begins_with_the_next_mode() -> None:
+    assert list(order(["a", "b", "c"], 4))[::3] == [(0, "a"), (1, "b"), (2, "c"), (3, "a")]
+    assert sorted(order(["a", "b"], 2)) == [(0, "a"), (0, "b"), (1, "a"), (1, "b")]
+
+
+def test_middle_way_is_measured_through_the_stage_and_stands_in_the_report(tmp_path: Path) -> None:
+    small = write_study(tmp_path, "eager", "dynamo", overrides=("measure.warmup.warm_starts=0", "measure.warmup.middle_way=true"))
+    eager, dynamo = run_again(small, "eager", "dynamo")
+    assert eager.middle_way is None
+    assert dynamo.middle_way
+    assert (dynamo.middle_way.supported, dynamo.middle_way.recompiled) == (True, 0)
+    assert dynamo.middle_way.first_served_s
+    assert dynamo.middle_way.switched_s
+    assert 0 < dynamo.middle_way.first_served_s < dynamo.middle_way.switched_s
+    for stage in ("attribution", "report"):
+        status, text = small.run(stage)
+        assert status == 0, text
+    assert "Eager while compiling" in (small.folder / "report.md").read_text(encoding="utf-8")
+    assert "Eager while compiling" in (small.folder / "report.html").read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ from stages.views.drawing import Drawn
 from stages.views.tables import (
     broken,
     coverage,
+    first_calls,
     gains,
     load_detail,
     machine,
@@ -106,7 +107,13 @@ def _tables(study: Study) -> dict[str, list[Table]]:
             replay.kernel_table(study),
             steps.floors(study),
         ],
-        "startup": [service.startup(study), starts.replaced(study), starts.middle_way(study)],
+        "startup": [
+            service.startup(study),
+            first_calls.first_calls(study),
+            starts.replaced(study),
+            starts.middle_way(study),
+            first_calls.beside(study),
+        ],
         "latency": [
             steps.step_times(study),
             service.load(study),

@@ -130,6 +130,11 @@ def mode_command(
     write_record(study, stage, mode, record_type, hashes, lambda partial: measure(study, settings, partial), why_not)
 
 
+def parts_of(stage: str, item: str, hashes: Hashes) -> Partial:
+    """The finished parts of a record that is not written yet."""
+    return Partial(digest.of_document([stage, item, hashes.model_dump()]))
+
+
 def write_record(
     study: Study,
     stage: str,
@@ -142,7 +147,7 @@ def write_record(
     """Run `measure` under the device lock and write its record: ok, failed or unavailable."""
     progress.announce(stage, item, planned_items())
     began_s, started_at = time.monotonic(), now()
-    partial = Partial(digest.of_document([stage, item, hashes.model_dump()]))
+    partial = parts_of(stage, item, hashes)
     data, status, reason, log_tail = None, "unavailable", why_not, list[str]()
     if not why_not:
         with study.on_device():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stages.views.tables import starts
+from stages.views.tables import first_calls, starts
 
 MIDDLE = {
     "supported": True,
@@ -51,3 +51,40 @@ def test_study_without_either_has_no_such_table(example: dict[str, Any]) -> None
     study = without_starts(example)
     assert not starts.replaced(study).rows
     assert not starts.middle_way(study).rows
+
+
+def test_first_three_calls_of_a_shape_stand_by_cache_state(example: dict[str, Any]) -> None:
+    for mode in example["modes"].values():
+        mode["startup"] = {}
+    example["modes"]["cudagraph_trees"]["startup"] = {
+        "cold": {"calls_s": {"decode/8": [31.0, 0.42, 0.0016]}},
+        "warm": {"calls_s": {"decode/8": [2.5, 0.41, 0.0016], "prefill/512": [3.5]}},
+    }
+    table = first_calls.first_calls(example)
+    assert list(table.columns) == [
+        "mode, shape",
+        *(f"{state}: {word}" for state in ("cold", "warm") for word in ("first", "second", "third")),
+    ]
+    assert [list(row) for row in table.rows] == [
+        ["cudagraph_trees, decode 8", "31.0", "0.420", "0.00160", "2.50", "0.410", "0.00160"],
+        ["cudagraph_trees, prefill 512", "–", "–", "–", "3.50", "–", "–"],
+    ]
+
+
+def test_caches_beside_torchs_are_said_as_each_start_found_them(example: dict[str, Any]) -> None:
+    state = {
+        "remote_caches": {"fx_graph": False, "autotune": True},
+        "pgo_job_id": None,
+        "driver_jit_disabled": False,
+        "driver_jit_files": 3,
+        "driver_jit_bytes": 2048,
+        "num_major_faults": 17,
+    }
+    for mode in example["modes"].values():
+        mode["startup"] = {}
+    example["modes"]["compile"]["startup"] = {"cold": {"cache_state": state, "pool_s": 1.25}}
+    eager = {**state, "remote_caches": {}, "driver_jit_disabled": True}
+    example["modes"]["eager"]["startup"] = {"cold": {"cache_state": eager, "pool_s": 0.0}}
+    rows = {row[0]: list(row[1:]) for row in first_calls.beside(example).rows}
+    assert rows["compile, cold"] == ["autotune", "none", "3 files, 2.00 KiB", "17", "1.25 s"]
+    assert rows["eager, cold"] == ["–", "–", "disabled", "17", "0 s"]

@@ -88,6 +88,7 @@ class Start(Document):
     cache_state: CacheState | None = None
     artifact_bytes: int | None = None
     pool_s: float | None = None
+    started_at: str = ""
 
 
 class MiddleWay(Document):
