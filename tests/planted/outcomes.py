@@ -89,7 +89,7 @@ def main() -> int:
     chosen = "(fault or twin)" + {True: " and gpu", False: " and not gpu", None: ""}[options.gpu]
     device = os.environ.get("PLANTED_DEVICE", "cpu")
     outcomes = Outcomes()
-    status = pytest.main([str(HERE), "-m", chosen, "--timeout", "600", "-q"], plugins=[outcomes])
+    status = pytest.main([str(HERE), "-m", chosen, "-q"], plugins=[outcomes])
     environment = {key: value for key, value in describe("cuda" if device == "cuda" or options.gpu else "cpu").items() if key != "support"}
     rows = [row | {"on": environment["gpu"] or environment["cpu"], "torch": environment["torch"]} for row in outcomes.rows]
     document = merged(options.out / "faults.json", rows)

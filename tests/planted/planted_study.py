@@ -38,8 +38,19 @@ class PlantedStudy(SmallStudy):
 
     @property
     def variables(self) -> dict[str, str]:
-        """Compile caches are the project's, so that equal kernels are compiled once."""
-        return {**super().variables, "OPMODE_BUILD": str(self.project / "build")}
+        """Compile caches are the project's, so that equal kernels are compiled once; the lock of the GPU is the study's own.
+
+        Nothing here depends on times, so several studies may share a device (`pytest -n`).
+        """
+        temporary = self.home / "tmp"
+        temporary.mkdir(exist_ok=True)
+        return {**super().variables, "OPMODE_BUILD": str(self.project / "build"), "TMPDIR": str(temporary)}
+
+    def run(self, stage: str, *arguments: str) -> tuple[int, str]:
+        """Run a stage to its end, which may take long where many run at once: exit status, stderr."""
+        with self.start(stage, *arguments) as process:
+            _, text = process.communicate(timeout=600)
+            return process.returncode, text
 
     def start(self, stage: str, *arguments: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", f"stages.{stage}", *arguments]

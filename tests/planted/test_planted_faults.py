@@ -15,7 +15,7 @@ from stages.core.records.path import Evidence
 from tests.planted.conftest import Make
 from tests.planted.planted_study import PlantedStudy
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 SIZES = ("model.max_batch=12", f"model.capture_sizes={list(range(1, 13))}")
 NINE = (*SIZES, "trace.num_requests=60", "measure.plan.virtual_decode_step_ms=60")  # plans nine of the twelve sizes
 DYNAMO = {"backend": "eager", "transform": "dynamo"}

@@ -10,7 +10,7 @@ import pytest
 from stages.core.records.path import Finding, PathProof
 from tests.planted.conftest import Make
 
-pytestmark = [pytest.mark.slow, pytest.mark.gpu]
+pytestmark = [pytest.mark.slow, pytest.mark.gpu, pytest.mark.timeout(900)]
 Proof = Callable[..., PathProof]
 PLAIN_INPUT, NOT_CAPTURABLE = "KV cache as a plain mutated input under Trees", "graph whose only GPU op cannot be captured"
 ITEM, BRANCH, SWAPPED = ".item() in the middle", "graph break by a data-dependent if", "weights swapped by pointer 200 times"
