@@ -91,3 +91,17 @@ def test_junit_is_well_formed_and_counts_what_is_worse() -> None:
 def test_all_three_files_are_written(tmp_path: Path) -> None:
     write(hostile(), tmp_path / "new")
     assert sorted(file.name for file in (tmp_path / "new").iterdir()) == ["comparison.html", "comparison.md", "junit.xml"]
+
+
+def test_repeat_of_a_study_is_told_with_both_tables_and_kept(tmp_path: Path) -> None:
+    before = example(("eager", "cuda_graph"))
+    moved = copy.deepcopy(before)
+    for times in moved["modes"]["cuda_graph"]["steady_state"]["decode"].values():
+        times["wall_us"]["median"] *= 1.05
+    for name, study in (("a", before), ("moved", moved)):
+        write_json(tmp_path / "reports" / "studies" / name / "study.json", study)
+    same = run(tmp_path, "a", "a", "--repeat", "--output", str(tmp_path / "out"))
+    assert same.returncode == 0, same.stdout + same.stderr
+    assert "(100.0%, wanted 95%)" in same.stdout
+    assert (tmp_path / "out" / "repeat.md").read_text(encoding="utf-8").startswith("# ")
+    assert run(tmp_path, "a", "moved", "--repeat").returncode == 1

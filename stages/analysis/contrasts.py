@@ -52,6 +52,7 @@ def contrasts(point: Point) -> Contrasts:
         **found,
         closure_error_us=_closure_error(found),
         cell_us={cell: mean.value for cell, mean in means.items() if mean},
+        set_us={cell: turns.set_means(point.values, cell) for cell, mean in means.items() if mean},
         measured_speedup=math.exp(ratios["CR"].value) if ratios["CR"] else None,
         product_of_speedups=_product(ratios["C"], ratios["R"]),
         shapley_us=_shapley(found),

@@ -100,6 +100,11 @@ def cell_mean(values: Values, cell: str) -> Estimate | None:
     return _over_sets(values, (cell,), lambda cells: cells[cell])
 
 
+def set_means(values: Values, cell: str) -> list[float]:
+    """Mean time of one cell in each set, us."""
+    return _set_means(values, (cell,), lambda cells: cells[cell])
+
+
 def _over_sets(values: Values, cells: Iterable[str], of: Callable[[Mapping[str, float]], float]) -> Estimate | None:
     by_set = _set_means(values, cells, of)
     return statistics.estimate(by_set) if by_set else None

@@ -65,7 +65,8 @@ class Contrasts(Document):
     """One point (a shape, or `sequence`) of one factorial; times in us. None where a cell is missing or unconfirmed.
 
     Each contrast is estimated from its own differences inside rotations, so
-    `compiled_alone + replay_alone - interaction` can miss `total`: `closure_error_us` is that miss.
+    `compiled_alone + replay_alone - interaction` can miss `total`: `closure_error_us` is that miss. `set_us`: mean of each
+    set by cell, which `cell_us` is the mean of.
     """
 
     point: str
@@ -83,6 +84,7 @@ class Contrasts(Document):
     busy_saved_us: float | None
     idle_saved_us: float | None
     missing: list[str]
+    set_us: dict[str, list[float]] = Field(default_factory=dict)
 
 
 class TwinPair(Document):
