@@ -15,6 +15,16 @@ from tests.planted.planted_study import PlantedStudy, copy_project
 from tests.workers.small_study import write_study
 
 Make = Callable[..., PlantedStudy]
+KINDS = ("fault", "twin")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Which faults a test plants, or is the healthy twin of, goes into its report (`tests.planted.outcomes`)."""
+    for item in items:
+        for kind in KINDS:
+            if mark := item.get_closest_marker(kind):
+                device = "cuda" if item.get_closest_marker("gpu") else os.environ.get("PLANTED_DEVICE", "cpu")
+                item.user_properties += [("kind", kind), ("faults", list(mark.args)), ("device", device)]
 
 
 @pytest.fixture(scope="session")

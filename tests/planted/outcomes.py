@@ -2,6 +2,7 @@
 
     python -m tests.planted.outcomes --out reports/studies/h200-proof          every fault that can run here
     python -m tests.planted.outcomes --out reports/studies/h200-proof --gpu    those that need CUDA only
+    python -m tests.planted.outcomes --out reports/studies/h200-proof --gpu --processes 4    the same, four at once
     PLANTED_DEVICE=cuda python -m tests.planted.outcomes --out ... --no-gpu    the others, on the GPU as well
 
 A later run replaces the rows of the tests that it ran and keeps the rest.
@@ -11,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,30 +52,26 @@ class Outcomes:
     """A pytest plugin that keeps one row a planted test."""
 
     def __init__(self) -> None:
-        self.names: dict[str, tuple[str, list[str]]] = {}
         self.rows: list[dict[str, Any]] = []
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        for item in items:
-            for kind in WORDS:
-                if mark := item.get_closest_marker(kind):
-                    self.names[item.nodeid] = (kind, list(mark.args))
+        on_cpu, on_gpu = describe("cpu"), describe("auto")
+        self.machines, self.torch = {"cpu": on_cpu["cpu"], "cuda": on_gpu["gpu"] or "no GPU"}, on_cpu["torch"]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.nodeid not in self.names or not (report.when == "call" or report.outcome != "passed"):
-            return
-        kind, faults = self.names[report.nodeid]
         said = dict(report.user_properties)
+        if "faults" not in said or not (report.when == "call" or report.outcome != "passed"):
+            return
         skipped = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
         self.rows.append(
             {
-                "faults": faults,
-                "kind": kind,
+                "faults": said["faults"],
+                "kind": said["kind"],
                 "test": report.nodeid.rpartition("::")[2],
-                "outcome": WORDS[kind][report.outcome],
+                "outcome": WORDS[str(said["kind"])][report.outcome],
                 "verdict": said.get("verdict", ""),
                 "reason": said.get("reason", skipped),
                 "seconds": round(report.duration, 1),
+                "on": self.machines[str(said["device"])],
+                "torch": self.torch,
             }
         )
 
@@ -85,14 +81,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--gpu", action=argparse.BooleanOptionalAction, help="only those that need CUDA, or only the others")
+    parser.add_argument("--processes", type=int, default=0, help="run that many at once (needs pytest-xdist)")
     options = parser.parse_args()
     chosen = "(fault or twin)" + {True: " and gpu", False: " and not gpu", None: ""}[options.gpu]
-    device = os.environ.get("PLANTED_DEVICE", "cpu")
     outcomes = Outcomes()
-    status = pytest.main([str(HERE), "-m", chosen, "-q"], plugins=[outcomes])
-    environment = {key: value for key, value in describe("cuda" if device == "cuda" or options.gpu else "cpu").items() if key != "support"}
-    rows = [row | {"on": environment["gpu"] or environment["cpu"], "torch": environment["torch"]} for row in outcomes.rows]
-    document = merged(options.out / "faults.json", rows)
+    parallel = ["-n", str(options.processes)] if options.processes else []
+    status = pytest.main([str(HERE), "-m", chosen, "-q", *parallel], plugins=[outcomes])
+    document = merged(options.out / "faults.json", outcomes.rows)
     document |= {"ended_at": datetime.now(UTC).isoformat(timespec="seconds")}
     atomic.write_json(options.out / "faults.json", document)
     atomic.write_text(options.out / "faults.md", table(document["rows"]))
