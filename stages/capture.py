@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from stages.core import paths
 from stages.core.composed import Settings
 from stages.core.errors import run_command
 from stages.core.partial import Partial
@@ -48,7 +49,8 @@ def measure(study: Study, settings: Settings, partial: Partial) -> PathProof:
             "stages.workers.walking:walk", requests=study.requests, max_steps=max_steps, plan_settings=settings.measure.plan
         )
         memory = started.ask("stages.workers.measuring_memory:measure_memory", device_memory_bytes=settings.device_memory_bytes)
-        profile = started.ask("stages.workers.profiling:profile_shapes", num_calls=capture.profiled_calls)
+        trace = paths.build() / "profiles" / f"{settings.mode['name']}.json.gz"
+        profile = started.ask("stages.workers.profiling:profile_shapes", num_calls=capture.profiled_calls, keep=str(trace))
         limit = {"device_memory_bytes": settings.device_memory_bytes, "expected": memory["max_sequences"]}
         memory |= started.ask("stages.workers.allocating:allocate_sequences", **limit)
     return proof_of(study, settings, walked, [ProfiledStep(**step) for step in profile], Memory(**memory))

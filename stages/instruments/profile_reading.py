@@ -7,6 +7,7 @@ time is the union of device intervals, never their sum. On a CPU, operators' int
 
 from __future__ import annotations
 
+import gzip
 import json
 import tempfile
 from collections import Counter
@@ -36,12 +37,16 @@ class ProfiledCalls:
     events: list[dict[str, Any]]
 
     @classmethod
-    def of(cls, session: Any) -> ProfiledCalls:
-        """Read a `torch.profiler.profile` through its own export."""
+    def of(cls, session: Any, keep: Path | None = None) -> ProfiledCalls:
+        """Read a `torch.profiler.profile` through its own export; `keep`: where a compressed copy goes, which Perfetto opens."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "profile.json"
             session.export_chrome_trace(str(file))
-            document = json.loads(file.read_text(encoding="utf-8"))
+            content = file.read_bytes()
+        if keep:
+            keep.parent.mkdir(parents=True, exist_ok=True)
+            keep.write_bytes(gzip.compress(content, compresslevel=3))
+        document = json.loads(content)
         return cls([event for event in document["traceEvents"] if event.get("ph") == "X" and event.get("dur", -1) >= 0])
 
     def windows(self, shape: str) -> list[Interval]:

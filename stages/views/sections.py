@@ -133,6 +133,7 @@ def _points(study: Study) -> dict[str, list[str]]:
     return {
         "choices": [words.clean(reason) for reason in verdict.get("reasons") or []],
         "attribution": [*gains.products(study), *_missing_cells(factorials)],
+        "latency": load_detail.self_check(study),
         "machine": [*standing.conditions(study), *_voided(factorials)],
         "flip": [words.clean(text) for text in [*(verdict.get("would_flip") or []), *(verdict.get("caveats") or [])]],
     }

@@ -5,6 +5,7 @@ One session a process (CUDA 13.0 mixes correlation ids in later ones), after war
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,8 +16,8 @@ from stages.instruments.profile_reading import ProfiledCalls, read_profile
 from stages.workers.service import Service
 
 
-def profile_shapes(service: Service, num_calls: int) -> list[dict[str, Any]]:
-    """`ProfiledStep` documents, one a planned shape, averaged over `num_calls` calls."""
+def profile_shapes(service: Service, num_calls: int, keep: str = "") -> list[dict[str, Any]]:
+    """`ProfiledStep` documents, one a planned shape, averaged over `num_calls` calls. `keep`: a file for the session's trace."""
     service.fill(service.plan.context_tokens // 2, torch.Generator().manual_seed(0))
     activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if service.device == "cuda" else [])
     service.synchronize()
@@ -26,4 +27,5 @@ def profile_shapes(service: Service, num_calls: int) -> list[dict[str, Any]]:
                 with record_function(f"opmode {shape}"), marked(f"{service.mode.name} {shape} call {index}"):
                     service.run(shape)
                     service.synchronize()
-    return [step.model_dump() for step in read_profile(ProfiledCalls.of(session), service.shapes(), num_calls, service.device)]
+    calls = ProfiledCalls.of(session, Path(keep) if keep else None)
+    return [step.model_dump() for step in read_profile(calls, service.shapes(), num_calls, service.device)]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,7 +111,7 @@ def test_marked_call_that_the_session_lost_is_noticed() -> None:
         read(GPU_STEP, num_calls=2)
 
 
-def test_real_session_is_read_through_its_export() -> None:
+def test_real_session_is_read_through_its_export_and_kept_as_perfetto_reads_it(tmp_path: Path) -> None:
     import torch
     from torch.profiler import ProfilerActivity, profile, record_function
 
@@ -117,7 +120,12 @@ def test_real_session_is_read_through_its_export() -> None:
         for _ in range(3):
             with record_function("opmode decode/1"):
                 matrix @ matrix
-    step = read(ProfiledCalls.of(session).events, "cpu", num_calls=3)
+    kept = tmp_path / "profiles" / "eager.json.gz"
+    step = read(ProfiledCalls.of(session, kept).events, "cpu", num_calls=3)
     assert 0 < step.busy_us < step.wall_us
     assert "aten::matmul" in {kernel.name for kernel in step.top_kernels}
     assert idle_us(step) == pytest.approx(step.wall_us - step.busy_us)
+    events = json.loads(gzip.decompress(kept.read_bytes()))["traceEvents"]
+    whole = [one for one in events if one.get("ph") == "X"]
+    assert sum(one["name"] == "opmode decode/1" for one in whole) >= 3
+    assert all({"ts", "dur", "pid", "tid", "name"} <= one.keys() for one in whole)

@@ -75,6 +75,13 @@ def test_cost_of_a_request_and_of_the_loop(example: dict[str, Any]) -> None:
     )
 
 
+def test_client_that_notices_arrivals_late_is_said(example: dict[str, Any]) -> None:
+    assert load_detail.self_check(example) == []
+    run_of(example)["lateness_share"] = 0.018
+    (text,) = load_detail.self_check(example)
+    assert text.startswith("compile, 2 requests/s: arrivals were noticed late by 1.8% of the requests' time, above 1%")
+
+
 def test_requests_that_were_hit_are_named(example: dict[str, Any]) -> None:
     rows = [cells for cells in load_detail.hits(example).rows if cells[0].startswith("compile, 2 requests/s")]
     assert [cells[:2] for cells in rows] == [["compile, 2 requests/s, request 3", "a recording"]]

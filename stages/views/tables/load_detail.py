@@ -10,6 +10,7 @@ from stages.views.document import Study, dig, mode_names, part, rates, sort_nume
 from stages.views.tables.table import Table, dropped_empty
 
 SECONDS_PER_HOUR = 3600
+MOST_LATE = 0.01
 _HIT = {"compile": "a compilation", "recording": "a recording"}
 
 
@@ -74,6 +75,17 @@ def _cost(run: Mapping[str, Any]) -> list[str]:
     loop = [words.microseconds(work.get(f"{key}_us")) for key in ("scheduling", "sampling", "bookkeeping")]
     energy, late = words.plain(run.get("energy_per_good_j")), words.percent(run.get("lateness_share"))
     return [energy, *gaps, words.count(run.get("max_active")), *loop, at_largest, late]
+
+
+def self_check(study: Study) -> list[str]:
+    """A sentence a run whose arrivals were noticed so late that it shows in the tails."""
+    late = [(where, words.number(run.get("lateness_share")) or 0.0) for where, _, run in _runs(study)]
+    return [
+        f"{words.clean(where)}: arrivals were noticed late by {share:.1%} of the requests' time, above {MOST_LATE:.0%}:"
+        " the loop takes them between steps, and its tails hold that delay."
+        for where, share in late
+        if share > MOST_LATE
+    ]
 
 
 def hits(study: Study) -> Table:
