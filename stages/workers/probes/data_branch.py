@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import torch
 
+from stages.core.errors import UserError
 from stages.workers.probes.bench import Bench
 from stages.workers.probes.held_function import HeldFunction, held_or_refusal, refusal
-from stages.workers.probes.probe import Document, Probe, held_to
+from stages.workers.probes.probe import Document, Probe, held_to, not_run
 
 ROWS = (0.5, 3.0, 0.25, 0.5, 4.0)
 NAME, SUBJECT = "branch_taken", "a step with a branch on data"
@@ -25,6 +26,9 @@ def _run(bench: Bench) -> Iterator[Document]:
     """The step is warmed up and captured on the first way."""
     device = bench.service.device
     held, refused = held_or_refusal(bench.service, branch, torch.tensor([2.0, 1.0, 0.0], device=device))
+    if refused.startswith(UserError.__name__):
+        yield not_run(NAME, f"the mode does not take the probe's function: {refused}")
+        return
     if held is None:
         yield held_to(NAME, SUBJECT, 0, 0, 1, f"refused: {refused}")
         return
