@@ -142,7 +142,7 @@ class PackagedStep:
         from torch._dynamo.utils import dynamo_timed
 
         with dynamo_timed("package_export"):
-            exported = torch.export.export(module, inputs, strict=False)
+            exported = torch.export.export(module, inputs, strict=True)  # through Dynamo, which knows Triton kernels
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_name(f"{file.stem}-{os.getpid()}.pt2")
         with dynamo_timed("package_compile"):
@@ -156,16 +156,19 @@ def exported_module(function: Callable[..., Any]) -> torch.nn.Module:
     import torch
 
     class Step(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            owner = getattr(function, "__self__", None)
-            if isinstance(owner, torch.nn.Module):
-                self.owner = owner
-
         def forward(self, *inputs: Any) -> Any:
             return function(*inputs)
 
-    return Step()
+    class OwnedStep(torch.nn.Module):
+        def __init__(self, owner: torch.nn.Module) -> None:
+            super().__init__()
+            self.owner = owner
+
+        def forward(self, *inputs: Any) -> Any:
+            return getattr(self.owner, function.__name__)(*inputs)  # from the closure its weights would have other names
+
+    owner = getattr(function, "__self__", None)
+    return OwnedStep(owner) if isinstance(owner, torch.nn.Module) else Step()
 
 
 def give_constants(package: Any, module: torch.nn.Module) -> None:

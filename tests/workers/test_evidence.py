@@ -234,6 +234,7 @@ PACKAGED = {"family": "torch", "transform": "aot", "replay": "none"}
     [
         ("compiled", {}, 0.1, "confirmed", "10 of 10 steps compiled"),
         ("fallback", {}, 0.1, "refuted", "0 of 10 steps compiled (10 fallback)"),
+        ("compiled", {"0/0": "fullgraph_compiler"}, 0.1, "confirmed", "10 of 10 steps compiled"),
         ("compiled", {"0/0": "inductor"}, 0.1, "refuted", "inductor compiled at run time, though packages were claimed"),
         ("compiled", {}, 0.9, "refuted", "90% of the work ran outside compiled functions"),
         ("compiled", {}, None, "not_proven", "profile of decode/8 shows no call of a package"),
