@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ class PlantedTree:
 
     study: SmallStudy
     device: str = "cpu"
+    composed: dict[str, str] = field(default_factory=dict)
 
     def checked(self, mode: str, model: dict[str, Any] | None = None, **keys: Any) -> Answers:
         """`python -m stages.correctness --mode <mode>`; the record's data. `mode`: a composed one, or a name for what `keys` say."""
@@ -49,19 +50,17 @@ class PlantedTree:
         return record.data
 
     def write(self, mode: str, model: dict[str, Any], keys: dict[str, Any], **others: Any) -> None:
-        """The composed configuration of a mode with these edits."""
-        file = self.study.folder / "config" / f"{mode}.yaml"
-        source = file if file.exists() else file.with_name("eager.yaml")
-        document: dict[str, Any] = yaml.safe_load(source.read_text(encoding="utf-8"))
+        """The composed configuration of a mode (of eager, for a name of its own) with these edits, and no others."""
+        document: dict[str, Any] = yaml.safe_load(self.composed.get(mode, self.composed["eager"]))
         document |= {"device": self.device, **others}
         document["model"] = {**document["model"], "adapter_rank": RANK, **model}
         document["mode"] = {**document["mode"], **keys}  # not in place: the baseline is the same YAML node
-        file.write_text(yaml.safe_dump(document), encoding="utf-8")
+        (self.study.folder / "config" / f"{mode}.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
 
     def run(self, stage: str, mode: str) -> subprocess.CompletedProcess[str]:
-        """The public command in that project."""
+        """The public command in that project. Its lock of the device is its own: nothing here measures times."""
         home = str(self.study.home)
-        variables = {**os.environ, **self.study.variables, "OPMODE_ROOT": home, "PYTHONPATH": home}
+        variables = {**os.environ, **self.study.variables, "OPMODE_ROOT": home, "PYTHONPATH": home, "TMPDIR": home}
         command = [sys.executable, "-m", f"stages.{stage}", "--mode", mode]
         done = subprocess.run(command, cwd=home, env=variables, capture_output=True, text=True, timeout=250, check=False)
         assert done.returncode == 0, done.stderr
@@ -73,7 +72,9 @@ def planted_tree(home: Path, *modes: str, device: str = "cpu") -> PlantedTree:
     shutil.copytree(ROOT / "stages", home / "stages", ignore=shutil.ignore_patterns("__pycache__"))
     for name, place in PLACES.items():
         shutil.copy(Path(__file__).with_name(name), home / "stages" / place)
-    tree = PlantedTree(write_study(home, "eager", *modes, overrides=PADDED), device)
+    study = write_study(home, "eager", *modes, overrides=PADDED)
+    composed = {file.stem: file.read_text(encoding="utf-8") for file in (study.folder / "config").glob("*.yaml")}
+    tree = PlantedTree(study, device, composed)
     if device != "cpu":
         atomic.write_json(tree.study.folder / "environment.json", describe(device))
     return tree
