@@ -13,12 +13,11 @@ from typing import Any
 import torch
 
 from stages.core.records.load import Difference, ServedAnswers
-from stages.workers.probes.bench import Bench, set_up
+from stages.workers.probes.bench import TIE, Bench, set_up
 from stages.workers.service import Service
 
 LONGEST = 32
 """Tokens compared a request."""
-TIE = 4.0
 
 
 def compare(service: Service, precision: str, baseline: dict[str, Any], sampled: list[dict[str, Any]]) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from stages.workers.service import Service, generator_of, random_prompts
 REFERENCE_PRECISION = {"fp32": "fp64", "bf16": "fp32"}
 ERROR_MULTIPLE = {"fp32": 3.0, "bf16": 2.0}
 ERROR_FLOOR = {"fp32": 1e-6, "bf16": 1e-3}
+TIE = 4.0
+"""Times eager's largest logit error at a step: a token no further below the best one is as good as it."""
 STEPS_OF_AN_ANSWER = 2
 
 Hook = Callable[[Service], None]

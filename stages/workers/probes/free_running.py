@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import torch
 
-from stages.workers.probes.bench import Bench, admit, prompt_lengths
+from stages.workers.probes.bench import TIE, Bench, admit, prompt_lengths
 from stages.workers.probes.probe import Document, Probe, held_to
 from stages.workers.service import Service
 
@@ -30,7 +30,7 @@ def _run(bench: Bench) -> Iterator[Document]:
     exact = _generate(bench.reference, rows, steps, forced=logits.argmax(dim=-1))
     chosen = _generate(bench.service, rows, steps).argmax(dim=-1)
     partings = [found for row in range(rows) if (found := _parting(logits[:, row], exact[:, row], chosen[:, row]))]
-    faults = [found for found in partings if found.margin > 4 * found.noise]
+    faults = [found for found in partings if found.margin > TIE * found.noise]
     reason = f"of {rows} rows over {steps} tokens; {_described(partings, faults)}"
     yield held_to("free_running_tokens", f"decode/{rows}", len(faults), 0, steps, reason)
 

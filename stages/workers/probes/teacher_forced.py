@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from stages.workers.probes.bench import ERROR_MULTIPLE, Bench, admit, forced_decode
+from stages.workers.probes.bench import ERROR_MULTIPLE, TIE, Bench, admit, forced_decode
 from stages.workers.probes.probe import Document, Probe, held_to
 from stages.workers.service import generator_of, random_prompts
 
@@ -59,7 +59,7 @@ class Comparison:
         best, chosen = exact.amax(dim=-1), mode.argmax(dim=-1)
         given_up = best - exact.gather(1, chosen[:, None])[:, 0]
         self.num_tokens += len(chosen)
-        self.num_token_faults += int((given_up > 4 * noise + 1e-12).sum())
+        self.num_token_faults += int((given_up > TIE * noise + 1e-12).sum())
 
 
 def kl_divergence(exact: torch.Tensor, logits: torch.Tensor) -> float:
