@@ -46,16 +46,22 @@ def num_rounds(settings: Settings) -> int:
 
 
 def measure_round(study: Study, settings: Settings, partial: Partial, index: int) -> list[Start]:
-    """The starts of one round; those that were made before are taken from `partial`. The first cold one fills the caches that stay."""
+    """The starts of one round; those that were made before are taken from `partial`. The first cold one fills the caches that stay.
+
+    A mode whose cold start left nothing to carry has no artifact start.
+    """
     home, counts = cache_folder(study, settings), settings.measure.warmup
     artifact = home / "artifact.bin"
+
+    def made(cache: str, count: int, folder: Path, load_from: Path | None, save_to: Path | None) -> list[Start]:
+        make = bind(_start, study, settings, cache, folder, load_from, save_to)
+        return [partial.part(f"{cache}-{index}", Start, make)] if index < count else []
+
     cold = home if index == 0 else home.with_name(f"{home.name}-cold{index}")
-    makers = [("cold", counts.cold_starts, bind(_start, study, settings, "cold", cold, None, artifact))]
-    makers.append(("warm", counts.warm_starts, bind(_start, study, settings, "warm", home, None, None)))
-    if settings.mode["transform"] != "none":
-        fresh = home.with_name(f"{home.name}-artifact{index}")
-        makers.append(("artifact", counts.artifact_starts, bind(_start, study, settings, "artifact", fresh, artifact, None)))
-    return [partial.part(f"{cache}-{index}", Start, make) for cache, count, make in makers if index < count]
+    starts = made("cold", counts.cold_starts, cold, None, artifact) + made("warm", counts.warm_starts, home, None, None)
+    if not artifact.is_file():
+        return starts
+    return starts + made("artifact", counts.artifact_starts, home.with_name(f"{home.name}-artifact{index}"), artifact, None)
 
 
 def _middle_way(study: Study, settings: Settings, home: Path) -> MiddleWay:

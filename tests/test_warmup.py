@@ -125,7 +125,7 @@ def run_again(small: SmallStudy, *modes: str) -> list[Startup]:
 
 
 def test_starts_in_rounds_take_the_modes_in_turn_and_the_stage_joins_them(tmp_path: Path) -> None:
-    counts = ("measure.warmup.cold_starts=2", "measure.warmup.warm_starts=0")
+    counts = ("measure.warmup.cold_starts=2", "measure.warmup.warm_starts=0", "measure.warmup.artifact_starts=1")
     small = write_study(tmp_path, "eager", "dynamo", overrides=counts)
     status, text = small.run("rotated_starts")
     assert status == 0, text
@@ -136,7 +136,7 @@ def test_starts_in_rounds_take_the_modes_in_turn_and_the_stage_joins_them(tmp_pa
     num_workers = len(list((tmp_path / "build" / "logs").iterdir()))
     eager, dynamo = run_again(small, "eager", "dynamo")
     assert len(list((tmp_path / "build" / "logs").iterdir())) == num_workers, "the stage measured nothing again"
-    assert [start.cache for start in eager.starts] == ["cold", "cold"]
+    assert [start.cache for start in eager.starts] == [start.cache for start in dynamo.starts] == ["cold", "cold"], "nothing to carry"
     assert all(start.proved and start.started_at for start in (*eager.starts, *dynamo.starts))
     assert eager.starts[0].started_at <= dynamo.starts[0].started_at <= dynamo.starts[1].started_at <= eager.starts[1].started_at
     status, text = small.run("rotated_starts")
