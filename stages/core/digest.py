@@ -31,27 +31,33 @@ def of_code(modules: Iterable[str]) -> str:
     Imports inside functions count, and so do strings that name a module (`"stages.workers.timing"`): that is how
     a stage tells the worker what to run.
     """
-    closure: set[str] = set()
-    pending = list(modules)
-    while pending:
-        name = pending.pop()
-        if name not in closure and _file_of(name):
-            closure.add(name)
-            pending += _imports_of(name)
     digest = hashlib.sha256()
-    for name in sorted(closure):
+    for name in closure(modules):
         digest.update(name.encode() + _meaning_of(name))
     return digest.hexdigest()[:16]
 
 
-def _file_of(name: str) -> Path | None:
+def closure(modules: Iterable[str]) -> list[str]:
+    """The modules of this package that `modules` need, themselves among them, sorted."""
+    found: set[str] = set()
+    pending = list(modules)
+    while pending:
+        name = pending.pop()
+        if name not in found and file_of(name):
+            found.add(name)
+            pending += _imports_of(name)
+    return sorted(found)
+
+
+def file_of(name: str) -> Path | None:
+    """The file of a module or package of this package; None for what is none."""
     path = _PACKAGE.parent / Path(*name.split("."))
     return next((p for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file()), None)
 
 
 @cache
 def _tree_of(name: str) -> ast.Module:
-    file = _file_of(name)
+    file = file_of(name)
     assert file, f"{name} is not a module of this package"
     return ast.parse(file.read_text(encoding="utf-8"))
 

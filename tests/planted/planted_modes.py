@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -183,3 +184,25 @@ class OtherAttention(Compiled):
                 return step(*arguments)
 
         return chosen
+
+
+@dataclass(kw_only=True)
+class OffByOnePercent(Compiled):
+    """Gives logits that are 1 % too large."""
+
+    def transformed(self, function: Callable[..., Any], num_shapes: int) -> Callable[..., Any]:
+        step = super().transformed(function, num_shapes)
+
+        def scaled(*arguments: Any) -> Any:
+            logits, following = step(*arguments)
+            return logits * 1.01, following
+
+        return scaled
+
+
+@dataclass(kw_only=True)
+class Sleeps(Compiled):
+    """Waits before each step."""
+
+    def before_step(self) -> None:
+        time.sleep(0.01)

@@ -1,0 +1,1 @@
+"""What a bug bundle of a mode holds, and how it is written."""
