@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stages.views import words
+from stages.views import bundles, words
 from stages.views.document import Study, dig, part
 from stages.views.drawing import Drawn
 from stages.views.tables import (
@@ -132,6 +132,8 @@ def _points(study: Study) -> dict[str, list[str]]:
     verdict, factorials = study["verdict"], sorted(part(study, "attribution").items())
     return {
         "choices": [words.clean(reason) for reason in verdict.get("reasons") or []],
+        "rejected": bundles.of_faults(study),
+        "modes": bundles.of_slower(study),
         "attribution": [*gains.products(study), *_missing_cells(factorials)],
         "latency": load_detail.self_check(study),
         "machine": [*standing.conditions(study), *_voided(factorials)],

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from stages.views.bundles import of_faults, of_slower
 from stages.views.figures.churn import churn as churn_curve
 from stages.views.figures.churn import curve
 from stages.views.sections import sections
@@ -121,6 +122,16 @@ def test_section_has_both_figures_all_tables_and_the_profiler_s_command(study: d
     assert by_key["paths"].figures == [drawn]
     assert any(command.startswith("nsys profile") for command in by_key["paths"].commands)
     assert [table.title for table in by_key["memory"].tables] == ["Memory of captured graphs"]
+
+
+def test_modes_with_a_fault_and_slower_ones_say_where_their_bundle_comes_from(study: dict[str, Any]) -> None:
+    study["modes"]["trees"]["evidence"] = {"verdict": "refuted", "reasons": ["0 of 40 steps replayed"]}
+    slow = {"decode": {"1": {"vs_baseline": {"verdict": "slower"}}, "8": {"vs_baseline": {"verdict": "faster"}}}, "sequence": None}
+    study["modes"]["dynamo"] = {"status": "ok", "evidence": {"verdict": "confirmed"}, "steady_state": slow}
+    (fault,) = of_faults(study)
+    assert fault == "trees, refuted: `python -m stages.bundle --mode trees` writes a script that shows it to build/bundles/trees/"
+    (slower,) = of_slower(study)
+    assert slower.startswith("dynamo, slower than eager at decode 1: `python -m stages.bundle --mode dynamo`")
 
 
 def test_older_studies_have_no_rows(study: dict[str, Any]) -> None:
