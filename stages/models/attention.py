@@ -47,10 +47,12 @@ def attend_slots(heads: Tensor, step: Step, keys: Tensor, values: Tensor) -> Ten
 
 
 def attend_filled(heads: Tensor, step: Step, keys: Tensor, values: Tensor) -> Tensor:
-    """`split_kv`: the same in two kernels that read a slot up to its row's position: [b, h * d]."""
+    """`split_kv`: the same, but a slot is read up to its row's position alone: [b, h * d]."""
     from stages.models import split_kv
 
-    return split_kv.decode_attention(heads, step.cos, step.sin, step.positions, keys, values)
+    query, key, value = turned_heads(heads, step.cos, step.sin, keys.shape[1])
+    store(key, value, step, keys, values)
+    return split_kv.decode_attention(query, step.positions, keys, values)
 
 
 def attend_prompt(heads: Tensor, step: Step, keys: Tensor, values: Tensor) -> Tensor:

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found, untyped-decorator, no-untyped-def, no-untyped-call, no-any-return"
-"""Decode attention in Triton: rotary positions, the write into the cache, and attention over what it holds.
+"""Decode attention in Triton over what the cache holds, one query position a sequence.
 
 Split-KV ("Flash-Decoding", Dao et al., 2023; online softmax: Milakov and Gimelshein, arXiv 1805.02867). A slot is cut
 into splits of fixed size; one program attends with the queries of one key head to one split, and a second kernel
@@ -26,26 +26,25 @@ NUM_STAGES, NUM_WARPS = 2, 4
 MIN_DOT_ROWS = 16  # what a tensor core takes
 
 
-def decode_attention(heads: Tensor, cos: Tensor, sin: Tensor, positions: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Heads [b, h + 2g, d] (queries, keys, values, not turned) of slots 0..b-1 at `positions` [b] -> [b, h * d].
+def decode_attention(query: Tensor, positions: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """Query [b, g, h / g, d] of slots 0..b-1 over keys and values [B, g, c, d] up to `positions` [b], included: [b, h * d].
 
-    Turns queries and keys by `cos` and `sin` [b, 1, d], writes keys and values [B, g, c, d] at the positions, and
-    attends to everything up to them. fp32, bf16 or fp16; sums are taken in fp32.
+    fp32, bf16 or fp16; sums are taken in fp32.
     """
-    batch, num_heads, size = heads.shape
-    _, num_kv_heads, context, _ = keys.shape
-    num_queries = num_heads - 2 * num_kv_heads
+    batch, num_kv_heads, group, size = query.shape
+    context, num_queries = keys.shape[2], num_kv_heads * group
     split = split_tokens(batch * num_kv_heads, context)
     num_splits = -(-context // split)
-    mixed = heads.new_empty((batch, num_queries * size))
+    mixed = query.new_empty((batch, num_queries * size))
+    partial = mixed if num_splits == 1 else query.new_empty((batch, num_queries, num_splits, size), dtype=torch.float32)
+    logsum = query.new_empty((batch, num_queries, num_splits), dtype=torch.float32)
     padded_size = power_of_two(max(size, MIN_DOT_ROWS))
     tile = min(MAX_TILE_TOKENS, TILE_BYTES // (padded_size * keys.element_size()))
-    shapes = (num_queries // num_kv_heads, num_kv_heads, size, padded_size, context, num_splits, split)
-    partial = mixed if num_splits == 1 else heads.new_empty((batch, num_queries, num_splits, size), dtype=torch.float32)
-    logsum = heads.new_empty((batch, num_queries, num_splits), dtype=torch.float32)
     decode_attention_split[(batch, num_kv_heads, num_splits)](
-        *(heads, cos, sin, positions, keys, values, partial, logsum, *shapes),
-        *(math.log2(math.e) / math.sqrt(size), power_of_two(max(num_queries // num_kv_heads, MIN_DOT_ROWS)), tile),
+        *(query.contiguous(), positions, keys, values, partial, logsum),
+        *(group, num_kv_heads, size, padded_size, context, num_splits, split, math.log2(math.e) / math.sqrt(size)),
+        PADDED_GROUP=power_of_two(max(group, MIN_DOT_ROWS)),
+        TILE=tile,
         num_stages=NUM_STAGES,
         num_warps=NUM_WARPS,
     )
@@ -68,20 +67,8 @@ def power_of_two(least: int) -> int:
 
 
 @triton.jit
-def turned(heads, first, lane, size: tl.constexpr, cos, sin, inside):
-    """Heads that begin at offsets `first`, their pairs (i, i + d/2) turned by the position's angle; fp32."""
-    partner = (lane + size // 2) % size
-    sign = tl.where(lane < size // 2, -1.0, 1.0)
-    here = tl.load(heads + first + lane, mask=inside, other=0.0).to(tl.float32)
-    there = tl.load(heads + first + partner, mask=inside, other=0.0).to(tl.float32)
-    return here * cos + there * sign * sin
-
-
-@triton.jit
 def decode_attention_split(
-    heads,
-    cos,
-    sin,
+    queries,
     positions,
     keys,
     values,
@@ -98,10 +85,7 @@ def decode_attention_split(
     PADDED_GROUP: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """One split of one slot, for the GROUP queries of one key head: normalised result, and log2 of the sum of weights.
-
-    The split that holds the position starts from the row's own key, which it also stores; it never reads it back.
-    """
+    """One split of one slot, for the GROUP queries of one key head: normalised result, and log2 of the sum of weights."""
     row, kv_head, split = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
     position = tl.load(positions + row).to(tl.int32)
     start = split * SPLIT
@@ -109,29 +93,17 @@ def decode_attention_split(
         return
     lane, member = tl.arange(0, PADDED_SIZE), tl.arange(0, PADDED_GROUP)
     inside, asked = lane < SIZE, member < GROUP
-    c = tl.load(cos + row * SIZE + lane, mask=inside, other=0.0).to(tl.float32)
-    s = tl.load(sin + row * SIZE + lane, mask=inside, other=0.0).to(tl.float32)
-    own = row * (GROUP + 2) * NUM_KV_HEADS * SIZE
-    query_first = own + (kv_head * GROUP + member) * SIZE
-    key_first = own + (GROUP * NUM_KV_HEADS + kv_head) * SIZE
-    element = keys.dtype.element_ty
     asked_lanes = asked[:, None] & inside[None, :]
-    query = turned(heads, query_first[:, None], lane[None, :], SIZE, c[None, :], s[None, :], asked_lanes).to(element)
-    key = turned(heads, key_first, lane, SIZE, c, s, inside).to(element)
-    value = tl.load(heads + key_first + NUM_KV_HEADS * SIZE + lane, mask=inside, other=0.0)
-
+    head = (row * NUM_KV_HEADS + kv_head) * GROUP + member
+    query = tl.load(queries + head[:, None] * SIZE + lane[None, :], mask=asked_lanes, other=0.0)
     slot = (row * NUM_KV_HEADS + kv_head) * CONTEXT * SIZE
-    holds = position < start + SPLIT
-    tl.store(keys + slot + position * SIZE + lane, key, mask=inside & holds)
-    tl.store(values + slot + position * SIZE + lane, value, mask=inside & holds)
-    score = tl.sum(query.to(tl.float32) * key.to(tl.float32)[None, :], axis=1) * SCALE
-    peak = tl.where(holds, score, float("-inf"))
-    total = tl.where(holds, 1.0, 0.0) + tl.zeros_like(score)
-    mixed = tl.where(holds, value.to(tl.float32), 0.0)[None, :] + tl.zeros((PADDED_GROUP, PADDED_SIZE), tl.float32)
-
-    for first in range(start, tl.minimum(start + SPLIT, position), TILE):
+    peak = tl.full((PADDED_GROUP,), float("-inf"), tl.float32)
+    total = tl.zeros((PADDED_GROUP,), tl.float32)
+    mixed = tl.zeros((PADDED_GROUP, PADDED_SIZE), tl.float32)
+    # each tile holds a position that counts: `peak` is finite after the first
+    for first in range(start, tl.minimum(start + SPLIT, position + 1), TILE):
         place = first + tl.arange(0, TILE)
-        cached = (place < position) & (place < start + SPLIT)
+        cached = (place <= position) & (place < start + SPLIT)
         offsets = slot + place[:, None] * SIZE + lane[None, :]
         there = cached[:, None] & inside[None, :]
         tile_keys = tl.load(keys + offsets, mask=there, other=0.0)
@@ -142,10 +114,10 @@ def decode_attention_split(
         weights = tl.exp2(scores - higher[:, None])
         kept = tl.exp2(peak - higher)
         total = total * kept + tl.sum(weights, axis=1)
-        mixed = tl.dot(weights.to(element), tile_values, mixed * kept[:, None], input_precision="ieee")
+        mixed = tl.dot(weights.to(keys.dtype.element_ty), tile_values, mixed * kept[:, None], input_precision="ieee")
         peak = higher
 
-    result = ((row * NUM_KV_HEADS + kv_head) * GROUP + member) * NUM_SPLITS + split
+    result = head * NUM_SPLITS + split
     tl.store(partial + result[:, None] * SIZE + lane[None, :], (mixed / total[:, None]).to(partial.dtype.element_ty), mask=asked_lanes)
     if NUM_SPLITS > 1:
         tl.store(logsum + result, peak + tl.log2(total), mask=asked)
