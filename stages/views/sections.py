@@ -133,7 +133,7 @@ def _points(study: Study) -> dict[str, list[str]]:
     return {
         "choices": [words.clean(reason) for reason in verdict.get("reasons") or []],
         "rejected": bundles.of_faults(study),
-        "modes": bundles.of_slower(study),
+        "modes": [*standing.direct(study), *bundles.of_slower(study)],
         "attribution": [*gains.products(study), *_missing_cells(factorials)],
         "latency": load_detail.self_check(study),
         "machine": [*standing.conditions(study), *_voided(factorials)],

@@ -47,7 +47,9 @@ def _fits(service: Service, limit: int, total: int, count: int) -> bool:
     caches = [*service.keys, *service.values]
     surplus = max(0, slots - count) * sum(cache[0].numel() * cache.element_size() for cache in caches)
     torch.cuda.empty_cache()
-    torch.cuda.set_per_process_memory_fraction(min(1.0, max(0.0, limit + surplus) / total))
+    if torch.cuda.memory_reserved() > limit + surplus:  # the allocator would only refuse more
+        return False
+    torch.cuda.set_per_process_memory_fraction(min(1.0, (limit + surplus) / total))
     rest: list[torch.Tensor] = []
     try:
         for cache in caches if count > slots else []:

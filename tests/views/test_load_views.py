@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from stages.views.figures.goodput import goodput, points
 from stages.views.figures.pareto import Standing, frontier, of_mode, pareto
 from stages.views.tables import load_detail, standing
@@ -39,6 +41,22 @@ def test_heat_says_who_went_on(example: dict[str, Any]) -> None:
     answer["heat"] = {"compile": 1.0, "eager": 2.0}
     answer["cells"], answer["cell_reasons"] = {"E": "eager", "C": "compile"}, {"E": "eager: skipped: number 2 of the heat"}
     assert [cells[1:] for cells in standing.heats(example).rows] == [["1.00 s", "yes"], ["2.00 s", "no"]]
+
+
+@pytest.mark.parametrize(
+    ("tied", "said"), [([], "differ by 1.04×, the first is faster"), (["cuda_graph"], "are not told apart (1.04×)")], ids=["apart", "tied"]
+)
+def test_direct_comparison_is_said_in_a_sentence(tied: list[str], said: str, example: dict[str, Any]) -> None:
+    answer = example["attribution"]["inductor_manual"]
+    answer["heat"] = {"compile_cuda_graph": 1.0, "cuda_graph": 1.1, "eager": 2.0}
+    answer["cells"] = {"E": "eager", "R": "cuda_graph", "CR": "compile_cuda_graph"}
+    answer["cell_reasons"] = {"E": "eager: skipped: number 3 of the heat"}
+    answer["winners"] = {"sequence": {"fastest": "compile_cuda_graph", "tied": tied, "least_speedup": 1.04}}
+    (text,) = standing.direct(example)
+    assert text == (
+        "inductor_manual: of 3 modes in a heat, compile_cuda_graph and cuda_graph met directly in fresh processes:"
+        f" over the sequence they {said}."
+    )
 
 
 def test_clocks_and_conditions_are_said(example: dict[str, Any]) -> None:

@@ -38,11 +38,31 @@ def heats(study: Study) -> Table:
     """Mean time of the sequence in the heat, and who went on."""
     rows = []
     for factorial, answer in sorted(part(study, "attribution").items()):
-        went_on = {mode for cell, mode in part(answer, "cells").items() if not part(answer, "cell_reasons").get(cell)}
+        went_on = _went_on(answer)
         for mode, mean_s in sorted(part(answer, "heat").items(), key=lambda item: (item[1], item[0])):
             rows.append([f"{factorial}, {mode}", words.seconds(mean_s), "yes" if mode in went_on else "no"])
     note = "One set of processes, two passes each: it only chooses. What is said about those that went on comes from the sets after it."
     return Table("Heat", ["factorial, mode", "sequence", "went on"], rows, note)
+
+
+def direct(study: Study) -> list[str]:
+    """A sentence a heat: the modes that went on, and which of them is faster over the sequence."""
+    found = []
+    for factorial, answer in sorted(part(study, "attribution").items()):
+        heat, winner = part(answer, "heat"), part(answer, "winners", "sequence")
+        if not heat or not winner:
+            continue
+        others = [str(mode) for mode in _went_on(answer) if mode != winner.get("fastest")]
+        pair = f"{winner.get('fastest')} and {', '.join(sorted(others))}"
+        by = words.speedup(winner.get("least_speedup"))
+        said = f"are not told apart ({by})" if winner.get("tied") else f"differ by {by}, the first is faster"
+        met = f"of {len(heat)} modes in a heat, {pair} met directly in fresh processes"
+        found.append(words.clean(f"{factorial}: {met}: over the sequence they {said}."))
+    return found
+
+
+def _went_on(answer: Mapping[str, Any]) -> set[str]:
+    return {str(mode) for cell, mode in part(answer, "cells").items() if not part(answer, "cell_reasons").get(cell)}
 
 
 def conditions(study: Study) -> list[str]:
