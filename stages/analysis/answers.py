@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from stages.analysis import bottleneck, eligibility, factorials, floors, lifetimes, next_best, services, statistics, verdicts
+from stages.analysis import bottleneck, eligibility, factorials, floors, lifetimes, middle_way, next_best, services, statistics, verdicts
 from stages.analysis import rotations as turns
 from stages.analysis.reading import StudyRecords
 from stages.core.records.answer import Answer, Bottleneck, Floor, ModeAnswer, SequenceTimes, ShapeTimes, VsBaseline
@@ -130,7 +130,9 @@ def lifetime(records: StudyRecords, mode: str) -> Lifetime | None:
         if drawn:
             curves[rate] = drawn
     rivals = next_best.next_best(records, mode, rates)
-    return Lifetime(ready_s=ready, break_even=_break_evens(records, mode, rates), completions=curves, next_best=rivals)
+    middle = middle_way.curves(records, mode, rates, grid)
+    evens = _break_evens(records, mode, rates)
+    return Lifetime(ready_s=ready, break_even=evens, completions=curves, next_best=rivals, middle_way=middle)
 
 
 def _break_evens(records: StudyRecords, mode: str, rates: list[str]) -> dict[str, dict[str, BreakEven]]:

@@ -112,6 +112,7 @@ def _tables(study: Study) -> dict[str, list[Table]]:
             first_calls.first_calls(study),
             starts.replaced(study),
             starts.middle_way(study),
+            starts.by_start(study),
             first_calls.beside(study),
         ],
         "latency": [

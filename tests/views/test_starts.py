@@ -88,3 +88,19 @@ def test_caches_beside_torchs_are_said_as_each_start_found_them(example: dict[st
     rows = {row[0]: list(row[1:]) for row in first_calls.beside(example).rows}
     assert rows["compile, cold"] == ["autotune", "none", "3 files, 2.00 KiB", "17", "1.25 s"]
     assert rows["eager, cold"] == ["–", "–", "disabled", "17", "0 s"]
+
+
+def test_completions_by_start_put_the_middle_way_between_cold_and_warm(example: dict[str, Any]) -> None:
+    assert not starts.by_start(example).rows
+    lifetime = example["modes"]["compile_cuda_graph"]["lifetime"]
+    example["choices"]["lifetimes_s"] = [60.0, 600.0]
+    lifetime["completions"] = {"2": {"cold": [[0.0, 0.0], [60.0, 24.0], [600.0, 1104.0]], "warm": [[0.0, 0.0], [600.0, 1170.0]]}}
+    lifetime["middle_way"] = {"2": [[0.0, 0.0], [60.0, 100.0], [600.0, 1150.0]]}
+    table = starts.by_start(example)
+    assert list(table.columns) == ["mode, start", "1 min", "10 min"]
+    assert [list(row) for row in table.rows] == [
+        ["compile_cuda_graph, cold", "24", "1,104"],
+        ["compile_cuda_graph, eager while compiling", "100", "1,150"],
+        ["compile_cuda_graph, warm", "117", "1,170"],
+    ]
+    assert "at 2 requests/s" in table.note

@@ -26,10 +26,11 @@ class Lifetime(Document):
     """Useful completions against worker lifetime. Keys: rate (string, 1/s, or `saturation`), then cache state.
 
     `break_even`: rate -> cold|warm|artifact -> BreakEven; `next_best` likewise, against all other modes.
-    `completions`: rate -> cache state -> [[lifetime_s, n], ...].
+    `completions`: rate -> cache state -> [[lifetime_s, n], ...]; `middle_way`: rate -> the same, serving eager while compiling.
     """
 
     ready_s: dict[str, float]
     break_even: dict[str, dict[str, BreakEven]]
     completions: dict[str, dict[str, list[list[float]]]]
     next_best: dict[str, dict[str, BreakEven]] = Field(default_factory=dict)
+    middle_way: dict[str, list[list[float]]] = Field(default_factory=dict)

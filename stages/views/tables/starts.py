@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from stages.views import words
-from stages.views.document import Study, dig, mode_names, part, sort_numeric
+from stages.views.document import Study, dig, mode_names, part, sort_numeric, why_not
+from stages.views.figures.fleet import at
 from stages.views.figures.ladder import STATES
+from stages.views.figures.lifetime import drawn_rate
 from stages.views.tables.table import Table, dropped_empty
+
+MIDDLE = "eager while compiling"
 
 
 def replaced(study: Study) -> Table:
@@ -48,6 +52,25 @@ def middle_way(study: Study) -> Table:
     ]
     note = "Serve eager while compiling in the same worker, from empty caches; switch when every planned shape is ready."
     return dropped_empty(Table("Eager while compiling", columns, rows, note, frozenset({"note"})))
+
+
+def by_start(study: Study) -> Table:
+    """Completions of modes with a middle way, by how the worker starts and how long it lives, at the rate of the lifetime figure."""
+    rate = drawn_rate(study) or ""
+    periods = [float(every) for every in part(study, "choices").get("lifetimes_s") or []]
+    rows = []
+    for name in mode_names(study):
+        middle = part(study, "modes", name, "lifetime", "middle_way").get(rate)
+        curves = {**part(study, "modes", name, "lifetime", "completions", rate), MIDDLE: middle}
+        for start in ("cold", MIDDLE, "warm") if middle and not why_not(study, name) else ():
+            cells = [words.count(at(curves[start], every)) for every in periods] if curves.get(start) else []
+            rows.append([f"{name}, {start}", *(cells or [words.ABSENT] * len(periods))])
+    where = "at saturation" if rate == "saturation" else f"at {words.rate(rate)}"
+    note = (
+        f"Useful completions {where} in a whole life, by its length. Eager while compiling: eager's goodput, slowed by what compiling"
+        " takes from its steps, until the switch; without the backlog of the start."
+    )
+    return Table("Completions by start", ["mode, start", *(words.chosen_seconds(every) for every in periods)], rows, note)
 
 
 def _middle(found: Mapping[str, Any]) -> list[str]:
