@@ -10,6 +10,7 @@ import pytest
 
 from tests.planted.outcomes import FAULTS, merged, table
 
+ROOT = Path(__file__).resolve().parents[2]
 MODULES = [importlib.import_module(f"tests.planted.{name}") for name in ("test_planted_faults", "test_planted_on_gpu")]
 
 
@@ -45,3 +46,11 @@ def test_table_lists_faults_then_twins_and_keeps_earlier_rows(tmp_path: Path) ->
     lines = table(found["rows"]).splitlines()
     assert lines[4] == f"| {FAULTS[0]} | fault: a | refuted | 0 of 40 \\| steps | MISSED | a GPU |"
     assert lines[5].endswith("| raises nothing | a GPU |")
+
+
+def test_methodology_says_how_each_fault_is_told() -> None:
+    text = (ROOT / "docs" / "methodology.md").read_text(encoding="utf-8")
+    _, _, table = text.partition("| planted | told as |")
+    rows = [line.replace("`", "").replace('"', "") for line in table.split("\n\n")[0].splitlines()[2:]]
+    assert len(rows) == len(FAULTS)
+    assert [fault for fault in FAULTS if not any(row.startswith(f"| {fault[:32]}") for row in rows)] == []
