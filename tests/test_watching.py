@@ -13,7 +13,7 @@ import pytest
 
 from stages.core.errors import UserError
 from stages.traces.canonical import Canonical
-from stages.watch import watch
+from stages.watch import main, watch
 from tests.workers.small_study import write_study
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # torch's own, when Inductor is imported
@@ -60,11 +60,14 @@ def test_eager_program_is_seen_too_and_positions_are_no_tokens(tmp_path: Path) -
     assert lines(tmp_path / "served.csv") == [(6, 2), (6, 2), (9, 2), (9, 2)]
 
 
-def test_program_without_token_ids_says_why_there_is_no_trace(tmp_path: Path) -> None:
-    done = watched(tmp_path, "import torch\ntorch.compile(lambda x: x + 1, backend='eager')(torch.ones(3))\n")
-    assert done.returncode == 0
-    assert "watch: no trace: trace-out: needs prompts that arrive at two times at least" in done.stderr
-    assert not (tmp_path / "served.csv").exists()
+def test_command_says_why_there_is_no_trace(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with watch() as ledger:
+        pass
+    summary = ledger.summary() | {"num_requests": 0, "trace_refused": "trace-out: needs prompts that arrive at two times at least"}
+    monkeypatch.setattr("stages.watch.run", lambda *_: (0, summary))
+    monkeypatch.setattr(sys, "argv", ["watch", "--trace-out", "served.csv", "--", "serve.py"])
+    assert main() == 0
+    assert capsys.readouterr().err.splitlines()[-1] == f"watch: no trace: {summary['trace_refused']}"
 
 
 def test_restart_leaves_the_warm_up_out_of_the_trace(tmp_path: Path) -> None:

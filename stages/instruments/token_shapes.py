@@ -116,10 +116,10 @@ class TokenShapes:
             self._starts[this] = len(self.seen)
             return begin(this, *arguments, **keywords)
 
-        def capture_end(this: Any) -> Any:
+        def capture_end(this: Any, *arguments: Any, **keywords: Any) -> Any:
             start = self._starts.pop(this, len(self.seen))
             self._captures[this], self.seen[start:] = self.seen[start:], []  # a capture computes nothing
-            return end(this)
+            return end(this, *arguments, **keywords)
 
         def replayed(this: Any) -> Any:
             if not self._in_compiled:  # Trees replay inside a compiled call, which was seen
