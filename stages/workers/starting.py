@@ -91,7 +91,7 @@ def _load(settings: Any, mode: Any, plan: Any) -> Any:
     model = build(settings.model, "model")
     module = model.load(settings.device, settings.precision)
     service = Service(module, model, mode, plan, settings.device, settings.precision)
-    if mode.transform != "none":
+    if mode.transform not in ("none", "aot") or mode.replay != "none":  # a package takes its inputs as they come
         from stages.instruments.static_inputs import declare_static
 
         declare_static(service.static_tensors())
