@@ -14,6 +14,8 @@ from torch.nn.utils import skip_init
 
 from stages.core.errors import UserError
 
+Adapter = Mapping[str, Tensor]
+
 
 class AdaptedLinear(nn.Linear):
     """[n, inputs] -> [n, outputs]: W x + `up` (`down` x), where `down` [rank, inputs] and `up` [outputs, rank]."""
@@ -62,6 +64,20 @@ def switch_adapter(module: nn.Module, adapter: Mapping[str, Tensor] | None, scal
     _check(buffers, adapter)
     for name, buffer in buffers.items():
         buffer.copy_(adapter[name] * scale if name.endswith(".up") else adapter[name])
+
+
+def random_adapter(module: nn.Module, seed: int) -> Adapter:
+    """A seeded adapter whose update is as large as the weights that it changes."""
+    draw = torch.Generator().manual_seed(seed)
+    weights = dict(module.named_parameters())
+    made = {}
+    for name, buffer in adapter_buffers(module).items():
+        layer, _, part = name.rpartition(".")
+        weight = weights[f"{layer}.weight"]
+        rank, inputs = buffer.shape if part == "down" else (buffer.shape[1], weight.shape[1])
+        std = inputs**-0.5 if part == "down" else float(weight.float().square().mean().sqrt()) * (inputs / rank) ** 0.5
+        made[name] = (torch.randn(buffer.shape, generator=draw) * std).to(buffer)
+    return made
 
 
 def _adapted(module: nn.Module) -> list[tuple[str, AdaptedLinear]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stages.models.adapters import switch_adapter
-from stages.workers.probes.adapter_switch import Adapter, random_adapter
+from stages.models.adapters import Adapter, random_adapter, switch_adapter
 from stages.workers.service import Service
 
 

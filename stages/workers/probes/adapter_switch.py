@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from stages.models.adapters import adapter_buffers, switch_adapter
+from stages.models.adapters import Adapter, adapter_buffers, random_adapter, switch_adapter
 from stages.workers.probes.bench import Bench, admit, answer, difference, forced_decode, random_tokens, relative_error
 from stages.workers.probes.probe import Document, Probe, at_least, held_to, not_run
 
-Adapter = Mapping[str, torch.Tensor]
 LEAST_DIFFERENCE = 0.01
 """Relative distance between eager's logits under two adapters: below it, a stale one could hide."""
 
@@ -63,20 +62,6 @@ def _switch(bench: Bench, adapter: Adapter | None) -> None:
     """On the module that the mode and eager share, and on the reference's."""
     for module in (bench.service.module, bench.reference.module):
         switch_adapter(module, adapter)  # type: ignore[arg-type]
-
-
-def random_adapter(module: Any, seed: int) -> Adapter:
-    """A seeded adapter whose update is as large as the weights that it changes."""
-    draw = torch.Generator().manual_seed(seed)
-    weights = dict(module.named_parameters())
-    made = {}
-    for name, buffer in adapter_buffers(module).items():
-        layer, _, part = name.rpartition(".")
-        weight = weights[f"{layer}.weight"]
-        rank, inputs = buffer.shape if part == "down" else (buffer.shape[1], weight.shape[1])
-        std = inputs**-0.5 if part == "down" else float(weight.float().square().mean().sqrt()) * (inputs / rank) ** 0.5
-        made[name] = (torch.randn(buffer.shape, generator=draw) * std).to(buffer)
-    return made
 
 
 PROBE = Probe(
