@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from statistics import median
 
 from stages.core.records.steps import Block, Conditions, Rotations, Settling
 
@@ -67,6 +68,15 @@ def sentences(rotations: Rotations) -> list[str]:
     if regimes:
         said.append(f"blocks kept although marked, because too few others are left: {', '.join(regimes)}")
     return said + _not_settled(rotations)
+
+
+def switch_costs_us(rotations: Rotations) -> dict[str, float]:
+    """What the first call after another cell had the device takes more than a timed one, us: the median over a mode's blocks."""
+    found: dict[str, list[float]] = {}
+    for block in rotations.blocks:
+        if block.first_call_us is not None and block.wall_us:
+            found.setdefault(block.mode, []).append(block.first_call_us - median(block.wall_us))
+    return {mode: median(values) for mode, values in found.items()}
 
 
 def _not_settled(rotations: Rotations) -> list[str]:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from stages.analysis import conditions
 from stages.analysis.reading import StudyRecords
 from stages.analysis.study_modes import mode_section
 from stages.core.records.answer import Answer
@@ -134,6 +135,8 @@ def _factorial(records: StudyRecords, answer: Answer, name: str) -> dict[str, An
         "ceilings": record.data.ceilings.model_dump() if record.data and record.data.ceilings else None,
         "timer": record.data.timer.model_dump() if record.data and record.data.timer else None,
         "heat": _heat(record.data) if record.data else {},
+        "stopped": record.data.stopped if record.data else [],
+        "switch_us": conditions.switch_costs_us(record.data) if record.data else {},
     }
 
 

@@ -125,7 +125,14 @@ def _tables(study: Study) -> dict[str, list[Table]]:
         ],
         "memory": [service.memory(study), coverage.graphs(study), load_detail.memory_along(study)],
         "correctness": [proof.probes(study), served.answers(study), proof.correctness(study)],
-        "machine": [proof.quiet(study), machine.model(study), machine.trace(study), machine.environment(study), machine.support(study)],
+        "machine": [
+            proof.quiet(study),
+            standing.stopping(study),
+            machine.model(study),
+            machine.trace(study),
+            machine.environment(study),
+            machine.support(study),
+        ],
     }
 
 

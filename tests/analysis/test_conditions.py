@@ -80,3 +80,8 @@ def test_cell_that_never_settled_is_named() -> None:
     one = Settling(cell="C", shape="decode/8", set_index=2, num_calls=40, settled=False, reason="the compiler ran for 0.1 s")
     (said,) = conditions.sentences(timed([block("E", 0, 1.0, GOOD)], settling=[one]))
     assert said == "not_settled: C at decode/8; decode/8: the compiler ran for 0.1 s"
+
+
+def test_switch_costs_what_the_first_call_takes_more_than_a_timed_one() -> None:
+    blocks = [block("E", turn, 100.0, None, first_call_us=100.0 + extra) for turn, extra in enumerate((30.0, 40.0, 900.0))]
+    assert conditions.switch_costs_us(timed([*blocks, block("R", 0, 10.0, None)])) == {"E": 40.0}

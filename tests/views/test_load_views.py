@@ -43,6 +43,11 @@ def test_heat_says_who_went_on(example: dict[str, Any]) -> None:
     assert [cells[1:] for cells in standing.heats(example).rows] == [["1.00 s", "yes"], ["2.00 s", "no"]]
 
 
+def test_what_ended_the_sets_and_what_a_switch_costs_are_said(example: dict[str, Any]) -> None:
+    example["attribution"] = {"f": {"num_sets": 3, "stopped": ["cap: 4", "cap: 4", "target: 0.2%"], "switch_us": {"eager": 40.0}}}
+    assert standing.stopping(example).rows == [["f", "3", "2 sets: cap: 4; target: 0.2%", "eager 40.0 µs"]]
+
+
 @pytest.mark.parametrize(
     ("tied", "said"), [([], "differ by 1.04×, the first is faster"), (["cuda_graph"], "are not told apart (1.04×)")], ids=["apart", "tied"]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,6 +44,23 @@ def heats(study: Study) -> Table:
             rows.append([f"{factorial}, {mode}", words.seconds(mean_s), "yes" if mode in went_on else "no"])
     note = "One set of processes, two passes each: it only chooses. What is said about those that went on comes from the sets after it."
     return Table("Heat", ["factorial, mode", "sequence", "went on"], rows, note)
+
+
+def stopping(study: Study) -> Table:
+    """What ended the sets of each factorial, and what a switch between processes costs a mode."""
+    rows = []
+    for factorial, answer in sorted(part(study, "attribution").items()):
+        reasons = Counter(str(reason) for reason in dig(answer, "stopped") or [])
+        said = "; ".join(f"{count} sets: {reason}" if count > 1 else reason for reason, count in reasons.items())
+        switch = ", ".join(f"{mode} {words.microseconds(us)}" for mode, us in part(answer, "switch_us").items())
+        if said or switch:
+            rows.append([factorial, words.count(answer.get("num_sets")), said, switch])
+    note = (
+        "The first call after another process had the device is made before the timed ones; what it takes more than one of them is the"
+        " cost of the switch."
+    )
+    columns = ["factorial", "sets", "what ended them", "a switch costs"]
+    return dropped_empty(Table("How it was timed", columns, rows, note, frozenset(columns[2:])))
 
 
 def direct(study: Study) -> list[str]:
