@@ -49,6 +49,18 @@ def counted(rotations: Rotations, shape: str) -> list[Block]:
     return conditions.kept(blocks, rotations.device)
 
 
+def voided(rotations: Rotations) -> list[str]:
+    """What does not count: a sentence a cell and shape, with the first reason and how many blocks or passes have one."""
+    reasons: dict[str, list[str]] = {}
+    for block in rotations.blocks:
+        if block.voided:
+            reasons.setdefault(f"{block.cell} at {block.shape}", []).append(block.voided)
+    for run in rotations.sequences:
+        if run.voided:
+            reasons.setdefault(f"{run.cell} in the sequence", []).append(run.voided)
+    return [f"{place}: {found[0]}{f' (the first of {len(found)})' if len(found) > 1 else ''}" for place, found in reasons.items()]
+
+
 def num_voided(rotations: Rotations) -> int:
     """Blocks and sequences that do not count because a compile or capture happened inside."""
     return sum(bool(block.voided) for block in rotations.blocks) + sum(bool(run.voided) for run in rotations.sequences)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stages.analysis import conditions
+from stages.analysis import rotations as turns
 from stages.analysis.reading import StudyRecords
 from stages.analysis.study_modes import mode_section
 from stages.core.records.answer import Answer
@@ -154,8 +155,7 @@ def _voided(records: StudyRecords, name: str) -> list[str]:
     data = records.steady_state[name].data
     if data is None:
         return []
-    blocks = [f"{block.cell} at {block.shape}: {block.voided}" for block in data.blocks if block.voided]
-    return blocks + [f"{run.cell} in the sequence: {run.voided}" for run in data.sequences if run.voided]
+    return turns.voided(data)
 
 
 def _verdict(answer: Answer) -> dict[str, Any]:

@@ -134,6 +134,13 @@ def test_a_voided_block_leaves_its_rotation_out_of_that_cells_contrasts_only() -
     assert found.replay_alone.value == (700 + 1700) / 2
     assert found.closure_error_us == pytest.approx(400 + 1200 - 250 - 850)
     assert turns.num_voided(rotations) == 1
+    assert turns.voided(rotations) == [f"C at {SHAPE}: a compile"]
+
+
+def test_what_does_not_count_is_told_once_a_cell_and_shape() -> None:
+    blocks = [block("R", [600.0], rotation_index=index, voided=f"{index} replays in 8 steps") for index in range(5)]
+    rotations = rotations_of([*blocks, block("E", [600.0])])
+    assert turns.voided(rotations) == [f"R at {SHAPE}: 0 replays in 8 steps (the first of 5)"]
 
 
 def test_a_rotation_is_the_mean_of_block_medians() -> None:
