@@ -58,7 +58,7 @@ def test_first_three_calls_of_a_shape_stand_by_cache_state(example: dict[str, An
         mode["startup"] = {}
     example["modes"]["cudagraph_trees"]["startup"] = {
         "cold": {"calls_s": {"decode/8": [31.0, 0.42, 0.0016]}},
-        "warm": {"calls_s": {"decode/8": [2.5, 0.41, 0.0016], "prefill/512": [3.5]}},
+        "warm": {"calls_s": {"decode/8": [2.5, 0.41, 0.0016], "prefill/512": [3.5], "decode/16": [2.0]}},
     }
     table = first_calls.first_calls(example)
     assert list(table.columns) == [
@@ -66,8 +66,9 @@ def test_first_three_calls_of_a_shape_stand_by_cache_state(example: dict[str, An
         *(f"{state}: {word}" for state in ("cold", "warm") for word in ("first", "second", "third")),
     ]
     assert [list(row) for row in table.rows] == [
-        ["cudagraph_trees, decode 8", "31.0", "0.420", "0.00160", "2.50", "0.410", "0.00160"],
-        ["cudagraph_trees, prefill 512", "–", "–", "–", "3.50", "–", "–"],
+        ["cudagraph_trees, decode 8", "31.0 s", "420 ms", "1.60 ms", "2.50 s", "410 ms", "1.60 ms"],
+        ["cudagraph_trees, decode 16", "–", "–", "–", "2.00 s", "–", "–"],
+        ["cudagraph_trees, prefill 512", "–", "–", "–", "3.50 s", "–", "–"],
     ]
 
 

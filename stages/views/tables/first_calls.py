@@ -18,12 +18,12 @@ def first_calls(study: Study) -> Table:
     rows = []
     for name in mode_names(study):
         calls = {state: part(study, "modes", name, "startup", state, "calls_s") for state in STATES}
-        for shape in dict.fromkeys(shape for found in calls.values() for shape in found):
+        for shape in sorted({shape for found in calls.values() for shape in found}, key=_by_size):
             cells = [_call(calls[state], shape, index) for state in STATES for index in range(NUM_CALLS)]
             rows.append([f"{name}, {shape.replace('/', ' ')}", *cells])
     columns = [f"{state}: {word}" for state in STATES for word in ("first", "second", "third")]
     note = (
-        "Seconds of a call, synchronised, of the start nearest to the median. The first one compiles; with CUDAGraph Trees the"
+        "Time of a call, synchronised, of the start nearest to the median. The first one compiles; with CUDAGraph Trees the"
         " second records and the third is the first replay; captures of our own lie between the two and are not in them."
     )
     return dropped_empty(Table("First calls of each shape", ["mode, shape", *columns], rows, note))
@@ -31,7 +31,15 @@ def first_calls(study: Study) -> Table:
 
 def _call(calls: Mapping[str, Any], shape: str, index: int) -> str:
     found = calls.get(shape) or []
-    return words.plain(found[index]) if index < len(found) else words.ABSENT
+    seconds = words.number(found[index]) if index < len(found) else None
+    if seconds is None:
+        return words.ABSENT
+    return words.plain(seconds, "s") if seconds >= 1 else words.plain(1e3 * seconds, "ms")
+
+
+def _by_size(shape: str) -> tuple[str, float, str]:
+    phase, _, size = shape.partition("/")
+    return phase, float(size) if size.isdecimal() else 0.0, shape
 
 
 def beside(study: Study) -> Table:
