@@ -32,7 +32,7 @@ def stacked_lines(text: str) -> Markup:
     """`3.94× [1.93, 8.06] faster` on three lines, so that tables stay narrow; escaped."""
     value, bracket, rest = words.clean(text).partition(" [")
     inside, closing, after = rest.partition("]")
-    if not closing or not re.match(r"[−-]?\d", inside):
+    if not closing or not re.match(r"[−-]?\d", value) or not re.match(r"[−-]?\d", inside):
         return escape(value + bracket + rest)
     verdict = Markup(' <span class="range">{}</span>').format(after.strip()) if after.strip() else ""
     return Markup('{} <span class="range">[{}]</span>{}').format(value, inside, verdict)
