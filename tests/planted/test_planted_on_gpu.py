@@ -190,3 +190,14 @@ def test_attribute_that_stays_is_healthy(make: Make) -> None:
     record = make("cuda_graph", device="cuda", model_kind="Scaled").checked("cuda_graph")
     assert record.data, record.reason
     assert record.data.verdict == "correct", [check for check in record.data.checks if check.verdict == "fail"]
+
+
+MORE_MODES = ("compile_dynamic", "compile_regional", "cudagraphs_backend", "cudagraph_trees_partition_on", "cudagraph_trees_partition_off")
+
+
+@pytest.mark.parametrize("mode", MORE_MODES)
+def test_further_mode_is_proved_on_a_gpu(proof: Proof, mode: str) -> None:
+    found = proof(mode)
+    assert found.evidence.verdict == "confirmed", found.evidence.reasons
+    assert found.churn
+    assert found.churn.verdict == "settled"
