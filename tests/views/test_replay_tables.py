@@ -38,9 +38,9 @@ def test_study_without_replay_has_no_replay_cost(cpu_study: dict[str, Any]) -> N
 
 
 def test_kernels_are_those_that_differ_and_add_up_to_all(example: dict[str, Any]) -> None:
-    rows = [row for row in kernel_table(example).rows if row[0] == "inductor_manual, decode batch 1"]
-    assert {row[1] for row in rows} == {"cuda_graph against compile_cuda_graph"}
-    names = [row[2] for row in rows]
+    rows = [row for row in kernel_table(example).rows if row[0] == "decode batch 1"]
+    names = [row[2] for row in rows if row[1] == "cuda_graph against compile_cuda_graph"]
+    assert names.count("all kernels") == 1
     assert "triton_poi_fused_rope_0" in names
     assert "vectorized_elementwise_kernel<8, CUDAFunctor_add>" in names
     assert names[-2:] == ["all others", "all kernels"]

@@ -34,14 +34,14 @@ def replay_cost(study: Study) -> Table:
 
 
 def kernel_table(study: Study) -> Table:
-    """For each factorial on a GPU, the kernels that differ most between R and CR (else E and C), smallest and largest batch."""
+    """On a GPU, the kernels that differ most between a factorial's R and CR (else E and C), smallest and largest batch."""
     rows: list[list[str]] = []
     if dig(study, "environment", "device") == "cuda":
-        for factorial, answer in sorted(part(study, "attribution").items()):
-            pair = _pair(study, part(answer, "cells"))
-            for batch in _ends(decode_batches(study)) if pair else []:
-                rows += _rows(study, f"{factorial}, {describe(batch)}", pair, f"decode/{batch}")
-    columns = ["factorial, point", "modes", "kernel", "first", "second", "saved"]
+        pairs = [_pair(study, part(answer, "cells")) for _, answer in sorted(part(study, "attribution").items())]
+        for pair in dict.fromkeys(filter(None, pairs)):
+            for batch in _ends(decode_batches(study)):
+                rows += _rows(study, describe(batch), pair, f"decode/{batch}")
+    columns = ["point", "modes", "kernel", "first", "second", "saved"]
     note = (
         f"Kernel time a step by name, from the profiled window; the {MOST_KERNELS} names that differ most, and all others together."
         " Between R and CR both replay, so the difference is that of the kernels."
