@@ -61,10 +61,10 @@ def test_cache_state_is_proved_by_counters_and_listing(cache: str, transform: st
 
 
 def test_start_that_claims_warm_and_compiled_says_what_it_compiled() -> None:
-    use = CacheUse(**{**WARM, "fx_graph_misses": 1, "num_graphs_compiled": 1, "num_kernels_after": 10})
+    use = CacheUse(**{**WARM, "fx_graph_misses": 1, "num_graphs_compiled": 1, "num_kernels_after": 10}, new_kernels={"attend.cubin": 2})
     assert prove("warm", use, Phases(), "inductor") == (
         "refuted",
-        "claims warm, but 1 graphs missed, 1 graphs compiled, 2 kernels compiled",
+        "claims warm, but 1 graphs missed, 1 graphs compiled, 2 kernels compiled (2 x attend.cubin)",
     )
 
 

@@ -9,6 +9,7 @@ from stages.core.records.startup import CacheUse, Phases, StartVerdict
 
 _NO_CACHE = ("none", "dynamo")
 _COMPILED_AGAIN_S = 1.0
+MOST_NAMED = 4
 
 
 def prove(cache: str, use: CacheUse, phases: Phases, transform: str, artifact_bytes: int | None = None) -> tuple[StartVerdict, str]:
@@ -56,7 +57,10 @@ def _compiled(use: CacheUse) -> list[str]:
 
 def _kernels(use: CacheUse) -> list[str]:
     new = max(0, use.num_kernels_after - use.num_kernels_before)
-    return [f"{new} kernels compiled"] if new else []
+    if not new:
+        return []
+    named = ", ".join(f"{count} x {name}" for name, count in list(use.new_kernels.items())[:MOST_NAMED])
+    return [f"{new} kernels compiled ({named})" if named else f"{new} kernels compiled"]
 
 
 def _hits(use: CacheUse, phases: Phases) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from stages.core.records.startup import CacheState, CacheUse
 
 KERNEL_SUFFIXES = (".so", ".cubin", ".hsaco", ".fatbin", ".pt2")
+MOST_NEW_KERNELS = 12
 _ON = ("1", "true", "on")
 
 
@@ -19,9 +21,16 @@ def listing(folder: Path) -> int:
     return len(_files(folder))
 
 
-def num_kernels(folder: Path) -> int:
-    """Number of compiled kernels below a folder: shared objects, cubins, packages and the like."""
-    return sum(path.suffix in KERNEL_SUFFIXES for path in _files(folder))
+def kernels(folder: Path) -> frozenset[str]:
+    """Compiled kernels below a folder, as paths in it: shared objects, cubins, packages and the like."""
+    return frozenset(str(path.relative_to(folder)) for path in _files(folder) if path.suffix in KERNEL_SUFFIXES)
+
+
+def new_kernels(before: frozenset[str], after: frozenset[str]) -> dict[str, int]:
+    """File name -> how many came, the most frequent first; nothing where there was none before (all are new then)."""
+    if not before:
+        return {}
+    return dict(Counter(Path(path).name for path in sorted(after - before)).most_common(MOST_NEW_KERNELS))
 
 
 def _files(folder: Path) -> list[Path]:
@@ -29,11 +38,14 @@ def _files(folder: Path) -> list[Path]:
 
 
 def cache_use(
-    files: tuple[int, int], kernels: tuple[int, int], regions: Mapping[str, int], packages: Mapping[str, int] | None = None
+    files: tuple[int, int],
+    listed: tuple[frozenset[str], frozenset[str]],
+    regions: Mapping[str, int],
+    packages: Mapping[str, int] | None = None,
 ) -> CacheUse:
     """Counters of this process (`torch._dynamo.utils.counters`, private) beside listings before and after.
 
-    `kernels`: compiled kernels before and after; `regions`: how often torch entered each timed region; `packages`: what
+    `listed`: compiled kernels before and after; `regions`: how often torch entered each timed region; `packages`: what
     the mode counted of packages built and loaded.
     """
     from torch._dynamo.utils import counters
@@ -48,8 +60,9 @@ def cache_use(
         aot_autograd_bypasses=aot["autograd_cache_bypass"],
         num_files_before=files[0],
         num_files_after=files[1],
-        num_kernels_before=kernels[0],
-        num_kernels_after=kernels[1],
+        num_kernels_before=len(listed[0]),
+        num_kernels_after=len(listed[1]),
+        new_kernels=new_kernels(*listed),
         num_graphs_compiled=regions.get("fx_codegen_and_compile", 0),
         num_kernel_compiles=regions.get("compile_file", 0),
         num_packages_built=(packages or {}).get("package_built", 0),

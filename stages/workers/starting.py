@@ -17,11 +17,13 @@ from stages.workers.fitting import instruments_for, mode_for
 
 CALLS_BEFORE_CAPTURE = 2
 
+Listed = tuple[int, frozenset[str]]
+
 
 def start_service(order: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Build the service that the order describes and make it ready; the service and its startup report (JSON)."""
     cache = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
-    files_before, kernels_before = _listed(cache)
+    before = _listed(cache)
     import torch
 
     from stages.core.composed import typed_settings
@@ -59,7 +61,7 @@ def start_service(order: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         "first_request_s": first_token_s - spawned_s,
         "phases": phases,
         "calls_s": calls_s,
-        "cache_use": _cache_use(mode, cache, (files_before, kernels_before), instruments["phases"].regions),
+        "cache_use": _cache_use(mode, cache, before, instruments["phases"].regions),
         "cache_state": _cache_state(settings.mode["transform"]),
         "artifact_bytes": artifact_bytes,
         "pool_s": instruments["phases"].pool_s,
@@ -143,7 +145,7 @@ def _load_artifact(mode: Any, file: str | None) -> int | None:
     return len(content) if mode.load_artifact(content) else 0
 
 
-def _cache_use(mode: Any, cache: Path, before: tuple[int, int], regions: Mapping[str, int]) -> dict[str, int]:
+def _cache_use(mode: Any, cache: Path, before: Listed, regions: Mapping[str, int]) -> dict[str, Any]:
     from stages.core.records.startup import CacheUse
 
     after = _listed(cache)
@@ -161,8 +163,8 @@ def _cache_state(transform: str) -> dict[str, Any]:
     return cache_state(transform).model_dump()
 
 
-def _listed(cache: Path) -> tuple[int, int]:
-    """Files of the Inductor cache, and compiled kernels of all caches beside it."""
-    from stages.instruments.caches import listing, num_kernels
+def _listed(cache: Path) -> Listed:
+    """How many files the Inductor cache has, and the compiled kernels of all caches beside it."""
+    from stages.instruments.caches import kernels, listing
 
-    return listing(cache), num_kernels(cache.parent)
+    return listing(cache), kernels(cache.parent)

@@ -17,8 +17,15 @@ def put(folder: Path, *names: str) -> None:
 
 def test_kernels_are_counted_apart_from_other_files(tmp_path: Path) -> None:
     put(tmp_path, "a/x.so", "a/x.cpp", "triton/y.cubin", "triton/y.json")
-    assert (caches.listing(tmp_path), caches.num_kernels(tmp_path)) == (4, 2)
-    assert caches.listing(tmp_path / "absent") == caches.num_kernels(tmp_path / "absent") == 0
+    assert (caches.listing(tmp_path), caches.kernels(tmp_path)) == (4, {"a/x.so", "triton/y.cubin"})
+    assert (caches.listing(tmp_path / "absent"), caches.kernels(tmp_path / "absent")) == (0, frozenset())
+
+
+def test_kernels_that_came_are_named_and_counted() -> None:
+    before = frozenset({"a/attend.cubin"})
+    after = before | {"b/attend.cubin", "c/attend.cubin", "d/add.cubin"}
+    assert caches.new_kernels(before, after) == {"attend.cubin": 2, "add.cubin": 1}
+    assert caches.new_kernels(frozenset(), after) == {}
 
 
 def test_drivers_cache_is_listed_where_its_variable_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,6 +63,6 @@ def test_counters_and_regions_stand_beside_both_listings() -> None:
     from torch._dynamo.utils import counters
 
     before = counters["inductor"]["fxgraph_cache_miss"]
-    found = caches.cache_use((0, 5), (0, 2), {"fx_codegen_and_compile": 3, "compile_file": 1})
+    found = caches.cache_use((0, 5), (frozenset(), frozenset("ab")), {"fx_codegen_and_compile": 3, "compile_file": 1})
     assert (found.num_files_after, found.num_kernels_after, found.num_graphs_compiled, found.num_kernel_compiles) == (5, 2, 3, 1)
     assert found.fx_graph_misses == before

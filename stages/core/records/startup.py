@@ -33,7 +33,8 @@ class CacheUse(Document):
     """What the compile caches did, from torch's counters and the listing of the cache folder.
 
     `num_graphs_compiled` and `num_kernel_compiles` count the regions that the main thread entered; kernels compiled in
-    a pool show in `num_kernels_after` (files). `num_packages_*`: packages compiled ahead of time, made and loaded.
+    a pool show in `num_kernels_after` (files); `new_kernels`: those that came to others, by file name. `num_packages_*`:
+    packages compiled ahead of time, made and loaded.
     """
 
     fx_graph_hits: int = 0
@@ -46,6 +47,7 @@ class CacheUse(Document):
     num_files_after: int = 0
     num_kernels_before: int = 0
     num_kernels_after: int = 0
+    new_kernels: dict[str, int] = Field(default_factory=dict)
     num_graphs_compiled: int = 0
     num_kernel_compiles: int = 0
     num_packages_built: int = 0
