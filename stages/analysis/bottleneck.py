@@ -11,6 +11,7 @@ from typing import NamedTuple
 from stages.core.records.answer import Bottleneck
 from stages.core.records.path import ProfiledStep
 
+LEAST_SHARE_SAID = 0.005
 DEVICE_BOUND_SHARE = 0.6
 
 
@@ -77,10 +78,12 @@ def _name(shares: dict[str, float], words: Words) -> str:
 def _sentence(profile: ProfiledStep, name: str, wall_us: float, shares: dict[str, float], words: Words) -> str:
     largest = max(words.idle, key=lambda idle: shares[idle])
     shape = f"decode at batch {profile.size}" if profile.phase == "decode" else f"prefill of {profile.size} tokens"
-    return (
-        f"{shape} is {name.replace('_', '-').replace('python', 'Python')}: of {wall_us:,.0f} µs {words.text} for {shares[words.busy]:.0%}; "
-        f"the largest idle share is {largest.replace('python', 'Python')} with {shares[largest]:.0%}"
+    said = (
+        f"{shape} is {name.replace('_', '-').replace('python', 'Python')}: of {wall_us:,.0f} µs {words.text} for {shares[words.busy]:.0%}"
     )
+    if shares[largest] < LEAST_SHARE_SAID:
+        return said
+    return f"{said}; the largest idle share is {largest.replace('python', 'Python')} with {shares[largest]:.0%}"
 
 
 def _cut(profile: ProfiledStep, num_graph_breaks: int) -> str:

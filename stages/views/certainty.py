@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stages.analysis.verdicts import UNDECIDED
 from stages.views import words
 from stages.views.document import Study, baseline, dig, headline_choice, part, sort_numeric
 from stages.views.headline import chosen
@@ -66,11 +67,12 @@ def switch(study: Study) -> str:
         return ""
     at = changes[-1]
     other, ready = picked[at - 1], [_ready(study, mode) for mode in (picked[at - 1], name)]
-    faster = f", which is ready {ready[0]} after a cold start ({name}: {ready[1]})" if all(ready) else ""
     shorter, longer = (words.chosen_seconds(float(lifetimes[index])) for index in (at - 1, at))
-    return words.clean(
-        f"A worker that lives {shorter} or less should run {other}{faster}. Between {shorter} and {longer} no lifetime was tried."
-    )
+    between = f"Between {shorter} and {longer} no lifetime was tried."
+    if other == UNDECIDED:
+        return words.clean(f"For a worker that lives {shorter} the measurements do not decide. {between}")
+    faster = f", which is ready {ready[0]} after a cold start ({name}: {ready[1]})" if all(ready) else ""
+    return words.clean(f"A worker that lives {shorter} or less should run {other}{faster}. {between}")
 
 
 def _ready(study: Study, mode: str) -> str:

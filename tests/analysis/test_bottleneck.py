@@ -87,3 +87,7 @@ def test_floor_is_not_applicable_when_the_cache_serves_the_reads() -> None:
 def test_floor_without_ceilings_or_work_says_why() -> None:
     assert floors.floor(floors.Work(1e9, 1e9), None, 1.0).reason == "not applicable: no bandwidth and rate were measured on this device"
     assert floors.floor(None, CEILINGS, 1.0).reason == "not applicable: the model states no bytes for this shape"
+
+
+def test_a_step_without_idle_time_names_no_idle_share() -> None:
+    assert bottleneck.bottleneck(profiled(1000, 1000), 1000.0, bottleneck.CPU).sentence.endswith("operators ran for 100%")

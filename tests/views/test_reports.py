@@ -141,6 +141,14 @@ def test_a_shorter_life_that_asks_for_another_mode_is_said_on_the_first_screen(e
     assert "should run cuda_graph, which is ready " in page_of(example).split("<nav")[0]
 
 
+def test_a_shorter_life_without_a_decision_is_said_so(example: dict[str, Any]) -> None:
+    choices = example["verdict"]["choices"]
+    choices[min(choices, key=float)]["2"]["mode"] = "undecided"
+    first = page_of(example).split("<nav")[0]
+    assert "the measurements do not decide" in first
+    assert "should run undecided" not in first
+
+
 def test_a_long_kernel_name_is_shortened_with_the_whole_name_at_hand(example: dict[str, Any]) -> None:
     name = "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64"
     example["model"]["attention_kernels"] = [name]
