@@ -86,7 +86,10 @@ def _delivered(records: StudyRecords, eligible: list[str], rate: str, cache: str
 
 
 def choose(found: list[Candidate]) -> Choice | None:
-    """The mode with the most completions; among equal ones the lowest p99 TPOT, else `undecided`. None without candidates."""
+    """The mode with the most completions; among equal ones the lowest p99 TPOT, else `undecided`. None without candidates.
+
+    Modes whose most is not known (no rate tried was too much for them) are not told apart by completions.
+    """
     if not found:
         return None
     ranked = sorted(found, key=lambda candidate: -candidate.completions)
@@ -98,6 +101,10 @@ def choose(found: list[Candidate]) -> Choice | None:
         second = ranked[1] if len(ranked) > 1 else None
         reason = "most useful completions" if second else "the only mode that may be recommended"
         return _choice(first.mode, first, second, reason)
+    unbounded = [candidate.mode for candidate in tied if candidate.high == float("inf")]
+    if unbounded:
+        reason = f"no rate tried was too much for {', '.join(unbounded)}: what saturates them is not known"
+        return _choice(UNDECIDED, first, tied[1], reason)
     return _by_tpot(tied, ranked)
 
 
@@ -115,12 +122,16 @@ def _by_tpot(tied: list[Candidate], ranked: list[Candidate]) -> Choice:
     tied = sorted(tied, key=lambda candidate: known[candidate.mode])
     first, second = tied[0], tied[1]
     name = f"{'p99' if tail else 'p50'} TPOT"
-    shown = f"{name} {known[first.mode]:.3g} ms against {known[second.mode]:.3g} ms of {second.mode}"
+    shown = f"{name} decides: {known[first.mode]:.3g} ms against {known[second.mode]:.3g} ms of {second.mode}"
     if known[second.mode] < (1 + TPOT_SHARE) * known[first.mode]:
         reason = f"completions of {names} are not told apart, nor does {name} separate {first.mode} and {second.mode}"
         return _choice(UNDECIDED, first, second, reason)
     close = abs(first.completions - second.completions) <= EQUAL_SHARE * max(first.completions, second.completions)
-    completions = "equal completions" if close else f"completions not told apart ({first.completions:,.0f}, {second.completions:,.0f})"
+    completions = (
+        f"completions within {100 * EQUAL_SHARE:g} %"
+        if close
+        else f"completions not told apart ({first.completions:,.0f}, {second.completions:,.0f})"
+    )
     return _choice(first.mode, first, second, f"{completions}, {shown}")
 
 

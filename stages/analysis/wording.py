@@ -40,7 +40,7 @@ def sentence(records: StudyRecords, answers: Mapping[str, ModeAnswer], table: Ta
         start = f"Run {headline} {at_rate(first)}: no other mode that may be recommended is ahead {lived}"
     else:
         start = _switch(records, answers[headline], table, headline, first)
-    others = [f"{at_rate(rate)} {choice.mode}" for rate, choice in lasting.items() if choice.mode != headline]
+    others = [f"{at_rate(rate)} {choice.mode}" for rate, choice in lasting.items() if choice.mode not in (headline, UNDECIDED)]
     return start + "".join(f"; {other}" for other in others) + "."
 
 

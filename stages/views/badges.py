@@ -62,5 +62,5 @@ def _quiet_badge(study: Study) -> Badge:
     vouching = [word for word, pair in zip(found, pairs, strict=True) if dig(pair, "mode") == chosen(study)] or found
     quiet = not different and vouching.count("within 5 %") == len(vouching)
     name = "Machine quiet" if quiet else "Machine"
-    text = f"{name}: A/A {different} of {len(pairs)} called different, {close} within 5 %"
+    text = f"{name}: of {len(pairs)} A/A pairs {different} differ, {close} within 5 %, {len(pairs) - different - close} not told apart"
     return Badge(text, "machine", "good" if quiet else "warn")

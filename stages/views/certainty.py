@@ -68,7 +68,7 @@ def switch(study: Study) -> str:
     at = changes[-1]
     other, ready = picked[at - 1], [_ready(study, mode) for mode in (picked[at - 1], name)]
     shorter, longer = (words.chosen_seconds(float(lifetimes[index])) for index in (at - 1, at))
-    between = f"Between {shorter} and {longer} no lifetime was tried."
+    between = f"Between {shorter} and {longer} no lifetime was computed."
     if other == UNDECIDED:
         return words.clean(f"For a worker that lives {shorter} the measurements do not decide. {between}")
     faster = f", which is ready {ready[0]} after a cold start ({name}: {ready[1]})" if all(ready) else ""

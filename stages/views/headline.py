@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +50,7 @@ def context(study: Study) -> list[Fact]:
         "precision": model.get("precision"),
         "attention": _joined(dict.fromkeys(family(str(name)) for name in kernels)),
         "shapes": _shapes(study),
-        "trace": trace.get("name"),
+        "trace": _with(trace.get("name"), _traced(trace)),
         "arrivals": _joined(words.rate(rate) for rate in arrival_rates(study)),
         "SLO": _limits(study),
     }
@@ -151,6 +151,13 @@ def _joined(values: Iterable[Any] | None) -> str:
 def _shapes(study: Study) -> str:
     shapes = part(study, "trace", "shapes")
     return "; ".join(f"{phase} {_joined(shapes.get(phase))}" for phase in ("decode", "prefill") if shapes.get(phase))
+
+
+def _traced(trace: Mapping[str, Any]) -> str:
+    """How many requests, and by what their lengths were scaled to fit the context."""
+    requests, factor = words.number(trace.get("requests")), words.number(trace.get("length_factor"))
+    scaled = f", lengths x {words.significant(factor)}" if factor is not None and factor != 1 else ""
+    return f"{words.count(requests)} requests{scaled}" if requests is not None else ""
 
 
 def _limits(study: Study) -> str:

@@ -27,9 +27,13 @@ def number(value: object) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+NOISE = 1e-9
+"""What floating-point sums leave of nothing, in any unit shown here."""
+
+
 def significant(value: float, digits: int = 3) -> str:
     """`value` rounded to significant digits, with thousands separators and never an exponent."""
-    if value == 0:
+    if abs(value) < NOISE:
         return "0"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     return f"{round(value, digits - 1 - math.floor(math.log10(abs(value)))):,.{decimals}f}"

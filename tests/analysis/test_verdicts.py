@@ -177,10 +177,21 @@ def test_equal_completions_rank_by_p99_and_by_p50_where_a_p99_is_absent() -> Non
     found = choose([candidate("a", 1000, 10, 30), candidate("b", 995, 12, 20)])
     assert found is not None
     assert (found.mode, found.runner_up, found.completions) == ("b", "a", 995)
-    assert found.reason == "equal completions, p99 TPOT 20 ms against 30 ms of a"
+    assert found.reason == "completions within 1 %, p99 TPOT decides: 20 ms against 30 ms of a"
     found = choose([candidate("a", 1000, 10, 30), candidate("b", 995, 12, None)])
     assert found is not None
     assert found.mode == "a"
+
+
+def test_modes_that_no_rate_saturated_are_not_ranked_by_tpot() -> None:
+    unbounded = candidate("b", 300, 1, 1)._replace(high=float("inf"))
+    found = choose([candidate("a", 1000, 10, 30), unbounded])
+    assert found is not None
+    assert found.mode == "undecided"
+    assert found.reason == "no rate tried was too much for b: what saturates them is not known"
+    alone = choose([candidate("a", 300, 10, 30), unbounded._replace(completions=1000, low=1000)])
+    assert alone is not None
+    assert (alone.mode, alone.reason) == ("b", "most useful completions")
 
 
 def test_completions_are_not_told_apart_when_their_ranges_overlap() -> None:

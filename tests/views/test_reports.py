@@ -104,7 +104,7 @@ def test_the_first_screen_has_sentence_badges_why_and_price(example: dict[str, A
         assert words in text
     assert 'href="#paths"' in text
     assert 'href="#correctness"' in text
-    assert re.search(r"A/A 0 of \d+ called different", text)
+    assert re.search(r"of \d+ A/A pairs 0 differ", text)
     assert "launch-bound" in text
     assert "248 MiB of graphs; 4 fewer concurrent sequences" in text
 
@@ -116,7 +116,7 @@ def test_the_badges_count_what_was_proved_and_checked(example: dict[str, Any]) -
     example["attribution"]["inductor_manual"]["twins"]["pairs"][0]["different"] = True
     assert quiet.tone == "good"
     assert badges(example)[2].tone == "warn"
-    assert "A/A 1 of" in badges(example)[2].text
+    assert "A/A pairs 1 differ" in badges(example)[2].text
 
 
 def test_a_machine_whose_pairs_are_too_wide_to_tell_is_not_called_quiet(example: dict[str, Any]) -> None:

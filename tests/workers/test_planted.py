@@ -56,7 +56,7 @@ def judged(step: Callable[[], Any], num_graph_breaks: int = 0) -> Any:
 
 
 def test_large_matrix_products_are_operator_bound() -> None:
-    left, right = torch.randn(600, 600), torch.randn(600, 600)
+    left, right = torch.randn(1500, 1500), torch.randn(1500, 1500)
     found = judged(lambda: left @ right)
     assert (found.name, found.shares["operators"] > 0.8) == ("operator_bound", True), found.sentence
 

@@ -56,7 +56,8 @@ def advice(study: Study) -> Table:
         if said and (claim.get("transform") != "none" or claim.get("replay") != "none"):
             times = [_decode_s(said.get(key)) for key in ("decode_s", "planned_decode_s")]
             saved = [words.seconds(said.get("startup_s_saved")), words.size(said.get("bytes_saved"))]
-            rows.append([name, _sizes(said.get("capture_sizes")), *times, *saved, str(said.get("vllm_option") or words.ABSENT)])
+            option = said.get("vllm_option") if claim.get("replay") != "none" else None  # vLLM's sizes are of graphs
+            rows.append([name, _sizes(said.get("capture_sizes")), *times, *saved, str(option or words.ABSENT)])
     columns = ["mode", "capture sizes", "decode steps", "with all planned", "start-up saved", "memory saved", "for vLLM"]
     note = (
         "The fewest decode sizes whose time for the trace's decode steps (steps x measured time of the size that holds them) is within 1 %"

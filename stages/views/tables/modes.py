@@ -25,6 +25,7 @@ def summary(study: Study, intervals: bool = True) -> Table:
     rows = [_summary_row(study, name, batches, intervals) for name in names if _ran(study, name)]
     note = (
         f"Speed-up = {baseline(study)} / mode, above 1 is faster; in steady state, so start-up is not in it: it stands in its own columns."
+        " Undecided: the interval reaches into the margin, the larger of 1 % and what two equal workers differ by (A/A pairs)."
         " A mode whose path or answers failed gets no speed-up."
     )
     absent = [name for name in names if not _ran(study, name)]

@@ -19,7 +19,8 @@ def winners(study: Study) -> Table:
     rows = []
     for factorial, answer in sorted(part(study, "attribution").items()):
         found = part(answer, "winners")
-        rows += [[f"{factorial}, {describe(point)}", *_standing(found[point])] for point in sort_numeric(found)]
+        repeated = (words.number(answer.get("num_sets")) or 0) > 1
+        rows += [[f"{factorial}, {describe(point)}", *_standing(found[point], repeated)] for point in sort_numeric(found)]
     columns = ["factorial, point", "fastest", "not told apart from it", "closest other takes", "compared with", "confidence of each"]
     note = (
         "The best of several is picked by the numbers that judge it, so each comparison is at the confidence that lets all of them hold"
@@ -28,10 +29,15 @@ def winners(study: Study) -> Table:
     return dropped_empty(Table("Fastest at each point", columns, rows, note, frozenset({"fastest", "not told apart from it"})))
 
 
-def _standing(found: Mapping[str, Any]) -> list[str]:
+def _standing(found: Mapping[str, Any], repeated: bool) -> list[str]:
+    """One set of processes has no interval, so no confidence either."""
     tied = [str(mode) for mode in found.get("tied") or []]
     fastest = str(found.get("fastest")) if not tied else f"undecided ({found.get('fastest')} in the mean)"
-    cells = [words.speedup(found.get("least_speedup")), words.count(found.get("num_compared")), words.percent(found.get("confidence"))]
+    cells = [
+        words.speedup(found.get("least_speedup")),
+        words.count(found.get("num_compared")),
+        words.percent(found.get("confidence") if repeated else None),
+    ]
     return [fastest, ", ".join(tied), *cells]
 
 
