@@ -15,7 +15,6 @@ from stages.views.document import (
     dig,
     headline_choice,
     part,
-    points,
     rates,
     why_not,
 )
@@ -111,16 +110,25 @@ def chosen(study: Study) -> str:
 
 
 def _savings(study: Study, batch: str) -> str:
-    """In ms a step, from the first factorial that knows this point."""
+    """In ms a step, from the first factorial that knows this point; without replay what compiling saves."""
     names = {"interaction": "by either alone", "kernels_given_replay": "only by kernels", "replay_given_compiled": "only by replay"}
-    for _, answer in sorted(part(study, "attribution").items()):
-        found = points(answer).get(batch)
+    answers = [part(answer, batch) for _, answer in sorted(part(study, "attribution").items())]
+    for found in answers:
         saved = {text: value for key, text in names.items() if (value := words.number(dig(found, key, "value"))) is not None}
-        if saved:
+        if saved and words.number(dig(found, "total", "value")) is not None:
             listed = ", ".join(f"{text} {_ms(value)}" for text, value in saved.items())
-            together = _ms(words.number(dig(found, "total", "value")))
-            return f"Compiling and replaying together save {together} of that step ({describe(batch)}): {listed}."
+            return f"Compiling and replaying together save {_saved(found, 'total')} of that step ({describe(batch)}): {listed}."
+    for found in answers:
+        if words.number(dig(found, "compiled_alone", "value")) is not None:
+            return f"Compiling saves {_saved(found, 'compiled_alone')} of that step ({describe(batch)})."
     return ""
+
+
+def _saved(found: Mapping[str, Any], contrast: str) -> str:
+    """A contrast in ms with its interval where it has one."""
+    value, low, high = (words.number(dig(found, contrast, key)) for key in ("value", "low", "high"))
+    interval = "" if low is None or high is None else f" [{words.plain(low / 1e3)}, {words.plain(high / 1e3)}]"
+    return f"{_ms(value)}{interval}"
 
 
 def _ms(value_us: float | None) -> str:

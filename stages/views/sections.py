@@ -61,6 +61,8 @@ _PLANS = (
     _Plan(
         "attribution",
         "Where the time goes",
+        "A factorial crosses compiling with replaying: E is eager, C compiled, R replayed, CR both."
+        " A set is a fresh process of each, timed in turn.",
         figures=("waterfall",),
         commands=("python -m stages.steady_state --factorial <factorial>", "python -m stages.attribution"),
     ),
@@ -142,7 +144,7 @@ def _points(study: Study) -> dict[str, list[str]]:
         "choices": [words.clean(reason) for reason in verdict.get("reasons") or []],
         "rejected": bundles.of_faults(study),
         "modes": [*standing.direct(study), *bundles.of_slower(study)],
-        "attribution": [*gains.products(study), *_missing_cells(factorials)],
+        "attribution": [*gains.products(study), *_missing_cells(factorials), *steps.no_floor(study)],
         "latency": load_detail.self_check(study),
         "machine": [*standing.conditions(study), *_voided(factorials)],
         "flip": [words.clean(text) for text in [*(verdict.get("would_flip") or []), *(verdict.get("caveats") or [])]],

@@ -89,8 +89,22 @@ def bottlenecks(study: Study) -> Table:
     return dropped_empty(Table("Bottlenecks", columns, rows, texts=frozenset({"point", "bottleneck", "shares of wall"})))
 
 
+def no_floor(study: Study) -> list[str]:
+    """Why no step of this study has a floor, in one sentence; nothing where one has."""
+    found = [entry for name in shown_modes(study) for entry in part(study, "modes", name, "floor").values()]
+    reasons = dict.fromkeys(str(dig(entry, "reason")) for entry in found if dig(entry, "reason"))
+    if not reasons or _any_floor(study):
+        return []
+    return [words.clean(f"floor of a step: {'; '.join(reasons)}")]
+
+
+def _any_floor(study: Study) -> bool:
+    floors = [entry for name in shown_modes(study) for entry in part(study, "modes", name, "floor").values()]
+    return any(words.number(dig(entry, "floor_us")) is not None for entry in floors)
+
+
 def floors(study: Study) -> Table:
-    """How near a mode is to what the device allows."""
+    """How near a mode is to what the device allows; no rows where no step has a floor (`no_floor` says why)."""
     rows = []
     for name in shown_modes(study):
         found = part(study, "modes", name, "floor")
@@ -103,4 +117,4 @@ def floors(study: Study) -> Table:
             rows.append([name, describe(key), *cells])
     columns = ["mode", "point", "floor", "measured / floor", "why none"]
     note = "The floor is the larger of bytes / bandwidth and operations / rate, both measured on the device."
-    return dropped_empty(Table("Floors", columns, rows, note, frozenset({"point", "why none"})))
+    return dropped_empty(Table("Floors", columns, rows if _any_floor(study) else [], note, frozenset({"point", "why none"})))
