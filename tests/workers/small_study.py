@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -57,11 +58,18 @@ class SmallStudy:
         file.write_text(yaml.safe_dump(document), encoding="utf-8")
 
     def start(self, stage: str, *arguments: str) -> subprocess.Popen[str]:
-        """Start a stage in a process group of its own, as a terminal would."""
+        """Start a stage in a process group of its own that Ctrl-C ends, as a terminal would.
+
+        Whoever runs the tests in the background may have SIGINT ignored, and a child inherits that.
+        """
         command = [sys.executable, "-m", f"stages.{stage}", *arguments]
         environment = {**os.environ, **self.variables}
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def run(self, stage: str, *arguments: str) -> tuple[int, str]:
         """Run a stage to its end: exit status, stderr."""
