@@ -20,8 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from benchmarks.prepared import conf_node
 from stages.core import paths
 from stages.core.atomic import write_json
 from stages.core.errors import UserError, run_command
@@ -55,8 +54,7 @@ def main() -> int:
 
 def run_cell(chosen: argparse.Namespace, mode: str, operators: str) -> dict[str, Any]:
     """The cell's result, or `error` with the last lines of its process."""
-    node = yaml.safe_load((paths.root() / "conf" / "mode" / f"{mode}.yaml").read_text(encoding="utf-8"))
-    return _child("benchmarks.decoder_cell", _order(chosen, operators) | {"mode": node}, chosen.out)
+    return _child("benchmarks.decoder_cell", _order(chosen, operators) | {"mode": conf_node("mode", mode)}, chosen.out)
 
 
 def report(result: dict[str, Any], batches: list[int]) -> Iterator[str]:
@@ -112,8 +110,12 @@ def _order(chosen: argparse.Namespace, operators: str) -> dict[str, Any]:
 
 def read_model(chosen: argparse.Namespace) -> dict[str, Any]:
     """The conf/model node for these batch sizes."""
-    node: dict[str, Any] = yaml.safe_load((paths.root() / "conf" / "model" / f"{chosen.model}.yaml").read_text(encoding="utf-8"))
-    return {**node, "max_batch": chosen.batches[-1], "capture_sizes": chosen.batches, "adapter_rank": chosen.adapter_rank}
+    return {
+        **conf_node("model", chosen.model),
+        "max_batch": chosen.batches[-1],
+        "capture_sizes": chosen.batches,
+        "adapter_rank": chosen.adapter_rank,
+    }
 
 
 def _child(module: str, order: dict[str, Any], beside: Path) -> dict[str, Any]:

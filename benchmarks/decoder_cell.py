@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
+from benchmarks.prepared import traceless_plan
 from stages.core.build import build
-from stages.core.records.plan import Plan
 from stages.instruments.compile_phases import CompilePhases
 from stages.instruments.profile_reading import ProfiledCalls
 from stages.instruments.static_inputs import declare_static
@@ -69,7 +69,7 @@ def ready_service(order: dict[str, Any]) -> Service:
     """The model in the mode, decode steps compiled and captured; prefill stays as it is, nothing here calls it."""
     model, mode = build(order["model"], "model"), build(order["mode"], "mode")
     service = Service(
-        model.load(order["device"], order["precision"]), model, mode, _plan(order["model"]), order["device"], order["precision"]
+        model.load(order["device"], order["precision"]), model, mode, traceless_plan(model), order["device"], order["precision"]
     )
     service.instruments["phases"] = CompilePhases()
     if mode.transform != "none":
@@ -163,12 +163,6 @@ def group_of(kernel: str) -> str:
     if lowered.startswith(POINTWISE):
         return REST
     return next((group for group, words in GROUPS.items() if any(word in lowered for word in words)), REST)
-
-
-def _plan(model: dict[str, Any]) -> Plan:
-    none: dict[str, Any] = {"num_requests": 0, "num_steps": 0, "num_decode_steps": 0, "runs": [], "statistics": {}, "scheduler": {}}
-    sizes = {key: model[key] for key in ("context_tokens", "max_batch", "capture_sizes", "prompt_sizes")}
-    return Plan(trace="none", span_s=1, recorded_rate_per_s=1, length_factor=1, **none, **sizes)
 
 
 def _owner(config: Any, key: str) -> Any:

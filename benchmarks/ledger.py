@@ -20,21 +20,22 @@ from types import FunctionType
 from typing import Any
 
 import torch
-import yaml
 
+from benchmarks.prepared import conf_node, traceless_plan
 from stages.core import paths
 from stages.core.atomic import write_json
 from stages.core.build import build
-from stages.core.records.plan import Plan
+from stages.instruments.clocks import wall_us
 from stages.instruments.compiler_log import CompilerLog
 from stages.instruments.path_counters import PathCounters
 from stages.instruments.replay_counter import ReplayCounter
 from stages.instruments.static_inputs import declare_static
 from stages.workers.service import Service
+from stages.workers.starting import CALLS_BEFORE_CAPTURE
 from stages.workers.step_ledger import StepLedger
 
 MODES = {"cpu": ["eager", "dynamo", "compile"], "cuda": ["eager", "dynamo", "cuda_graph", "cudagraph_trees"]}
-CONTEXT_TOKENS, CALLS_BEFORE_CAPTURE = 16, 2
+CONTEXT_TOKENS = 16
 
 
 @dataclass
@@ -102,12 +103,12 @@ def measure(mode: str, chosen: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 def ready(mode: str, chosen: argparse.Namespace, own_code: bool = False) -> Service:
     """A service of the tiny model whose decode shapes are warmed up and, where the mode captures, captured."""
-    node = _node("model", "tiny") | {"max_batch": max(chosen.batches), "capture_sizes": sorted(chosen.batches)}
-    model, built = build(node, "model"), build(_node("mode", mode), "mode")
+    node = conf_node("model", "tiny") | {"max_batch": max(chosen.batches), "capture_sizes": sorted(chosen.batches)}
+    model, built = build(node, "model"), build(conf_node("mode", mode), "mode")
     module = model.load(chosen.device, "fp32")
     if own_code:  # Dynamo shares what it compiled between wrappers of the same code
         module.__class__ = type(module.__class__.__name__, (module.__class__,), {"decode": copied(type(module).decode)})
-    service = Service(module, model, built, plan(model), chosen.device, "fp32")
+    service = Service(module, model, built, traceless_plan(model), chosen.device, "fp32")
     if built.transform != "none":
         declare_static(service.static_tensors())
     service.fill(CONTEXT_TOKENS, torch.Generator().manual_seed(0))
@@ -131,7 +132,7 @@ def alternate(
             instrument = installed[name]
             if instrument:
                 instrument.install()
-            times = [_step_us(step[name], synchronize) for _ in range(chosen.calls)]
+            times = [wall_us(step[name], synchronize) for _ in range(chosen.calls)]
             if instrument:
                 instrument.remove()
             if index:  # the first round warms up
@@ -167,24 +168,6 @@ def copied(function: Any) -> FunctionType:
     """The same function with code of its own."""
     code = function.__code__.replace(co_name=f"{function.__name__}_counted")
     return FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
-
-
-def plan(model: Any) -> Plan:
-    """The model's own shapes and no trace."""
-    sizes = {"context_tokens": model.context_tokens, "max_batch": model.max_batch, "capture_sizes": model.capture_sizes}
-    nothing = {"num_requests": 0, "span_s": 1, "recorded_rate_per_s": 1, "num_steps": 0, "num_decode_steps": 0, "runs": []}
-    return Plan(trace="none", length_factor=1, prompt_sizes=model.prompt_sizes, statistics={}, scheduler={}, **sizes, **nothing)
-
-
-def _node(group: str, name: str) -> dict[str, Any]:
-    return dict(yaml.safe_load((paths.root() / "conf" / group / f"{name}.yaml").read_text(encoding="utf-8")))
-
-
-def _step_us(step: Callable[[], Any], synchronize: Callable[[], None]) -> float:
-    began = time.perf_counter_ns()
-    step()
-    synchronize()
-    return (time.perf_counter_ns() - began) / 1e3
 
 
 def _quartiles(values: list[float] | None) -> str:

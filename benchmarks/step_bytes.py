@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 
 from benchmarks.decoder_cell import ready_service
-from stages.core import paths
+from benchmarks.prepared import conf_node
 from stages.core.build import build
 from stages.core.errors import UserError, run_command
 
@@ -68,12 +67,10 @@ def counters(file: Path) -> tuple[float, float]:
 
 def order(chosen: argparse.Namespace) -> dict[str, Any]:
     """What `benchmarks.decoder_cell` takes, for eager alone."""
-    root = paths.root() / "conf"
-    model = yaml.safe_load((root / "model" / f"{chosen.model}.yaml").read_text(encoding="utf-8"))
     sizes = {"max_batch": chosen.batch, "capture_sizes": [chosen.batch]}
-    mode = yaml.safe_load((root / "mode" / "eager.yaml").read_text(encoding="utf-8"))
     common = {"device": "cuda", "precision": chosen.precision, "batches": [chosen.batch], "prompt_tokens": chosen.context}
-    return {"model": model | sizes | {"attention": chosen.attention}, "mode": mode, **common}
+    model = conf_node("model", chosen.model) | sizes | {"attention": chosen.attention}
+    return {"model": model, "mode": conf_node("mode", "eager"), **common}
 
 
 def _arguments() -> argparse.Namespace:

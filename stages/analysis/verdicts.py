@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from stages.analysis import arguments, eligibility, lifetimes, services, wording
 from stages.analysis.reading import StudyRecords
+from stages.analysis.wording import UNDECIDED
 from stages.core.records.answer import Choice, FactorialAnswer, ModeAnswer, Verdict
 
-UNDECIDED = "undecided"
 CACHE = "cold"
 EQUAL_SHARE = 0.01
 TPOT_SHARE = 0.05  # one load run a rate: smaller differences separate nothing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stages.analysis.verdicts import UNDECIDED
+from stages.analysis.wording import UNDECIDED
 from stages.views import words
 from stages.views.document import Study, baseline, dig, headline_choice, part, sort_numeric
 from stages.views.headline import chosen

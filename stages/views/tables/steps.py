@@ -91,16 +91,11 @@ def bottlenecks(study: Study) -> Table:
 
 def no_floor(study: Study) -> list[str]:
     """Why no step of this study has a floor, in one sentence; nothing where one has."""
-    found = [entry for name in shown_modes(study) for entry in part(study, "modes", name, "floor").values()]
-    reasons = dict.fromkeys(str(dig(entry, "reason")) for entry in found if dig(entry, "reason"))
-    if not reasons or _any_floor(study):
+    entries = [entry for name in shown_modes(study) for entry in part(study, "modes", name, "floor").values()]
+    reasons = dict.fromkeys(str(reason) for entry in entries if (reason := dig(entry, "reason")))
+    if not reasons or any(words.number(dig(entry, "floor_us")) is not None for entry in entries):
         return []
     return [words.clean(f"floor of a step: {'; '.join(reasons)}")]
-
-
-def _any_floor(study: Study) -> bool:
-    floors = [entry for name in shown_modes(study) for entry in part(study, "modes", name, "floor").values()]
-    return any(words.number(dig(entry, "floor_us")) is not None for entry in floors)
 
 
 def floors(study: Study) -> Table:
@@ -117,4 +112,4 @@ def floors(study: Study) -> Table:
             rows.append([name, describe(key), *cells])
     columns = ["mode", "point", "floor", "measured / floor", "why none"]
     note = "The floor is the larger of bytes / bandwidth and operations / rate, both measured on the device."
-    return dropped_empty(Table("Floors", columns, rows if _any_floor(study) else [], note, frozenset({"point", "why none"})))
+    return dropped_empty(Table("Floors", columns, [] if no_floor(study) else rows, note, frozenset({"point", "why none"})))
