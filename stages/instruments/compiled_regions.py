@@ -1,4 +1,4 @@
-"""How much of a profiled step ran outside compiled functions.
+"""How often a profiled step entered compiled functions, and how much of it ran outside them.
 
 torch marks each call of a compiled function with a host event `Torch-Compiled Region: <frame>/<compile id>` (2.11 and
 2.13). A step whose compiled calls are counted may still do most of its work between them: after a graph break in a
@@ -14,8 +14,15 @@ from stages.instruments.intervals import Interval, clipped, length, minus, of_ev
 
 Events = Sequence[dict[str, Any]]
 PACKAGE_MARK = "AOTInductor package"  # ours, around each call of a package in a proof process
-_REGIONS = ("Torch-Compiled Region", PACKAGE_MARK)
+REGION_MARK = "Torch-Compiled Region"
+_REGIONS = (REGION_MARK, PACKAGE_MARK)
 _LAUNCHING = ("cuda_runtime", "cuda_driver")
+
+
+def regions_per_call(events: Events, windows: Sequence[Interval]) -> float:
+    """Compiled functions that a marked call entered; packages do not count."""
+    begun = [float(event["ts"]) for event in events if event["name"].startswith(REGION_MARK)]
+    return sum(begin <= at <= end for begin, end in windows for at in begun) / len(windows)
 
 
 def share_outside(

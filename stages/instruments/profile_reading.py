@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from stages.core.records.path import KernelTime, ProfiledStep
-from stages.instruments.compiled_regions import share_outside
+from stages.instruments.compiled_regions import REGION_MARK, regions_per_call, share_outside
 from stages.instruments.intervals import Interval, clipped, length, minus, of_event, union
-from stages.instruments.replay_cost import regions_per_call, replay_cost
+from stages.instruments.replay_cost import replay_cost
 
 NUM_KERNELS = 25  # by name, kept a step
 LONGEST_NAME = 240  # ATen's kernels of one template differ late
 _DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 _OPERATORS = ("cpu_op",)
 _COMPILING = ("dynamo_timed", "CUDAGraphNode.record")
-_NOT_WORK = ("TorchDynamo Cache Lookup", "Torch-Compiled Region", "Pregraph bytecode")  # guards and wrappers, not operators
+_NOT_WORK = ("TorchDynamo Cache Lookup", REGION_MARK, "Pregraph bytecode")  # guards and wrappers, not operators
 _ATTENTION = ("attention", "fmha", "flash", "sdpa", "mha")
 
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from stages.core.records.profiled import ReplayCost
+from stages.instruments.compiled_regions import REGION_MARK
 from stages.instruments.intervals import Interval, clipped, length, minus, of_event, union
 
 Events = Sequence[dict[str, Any]]
 _HOST = ("cuda_runtime", "cuda_driver", "cpu_op")
 _COPIES = ("aten::copy_", "aten::_foreach_copy_", "cudaMemcpyAsync")
-_REGION = "Torch-Compiled Region"
 
 
 def replay_cost(events: Events, windows: Sequence[Interval]) -> ReplayCost | None:
@@ -28,12 +28,6 @@ def replay_cost(events: Events, windows: Sequence[Interval]) -> ReplayCost | Non
     return ReplayCost(**sorted(parts, key=lambda part: sum(part.values()))[len(parts) // 2])
 
 
-def regions_per_call(events: Events, windows: Sequence[Interval]) -> float:
-    """Compiled functions that a marked call entered."""
-    begun = [float(event["ts"]) for event in events if event["name"].startswith(_REGION)]
-    return sum(begin <= at <= end for begin, end in windows for at in begun) / len(windows)
-
-
 def _parts(host: Events, window: Interval) -> dict[str, float]:
     remaining = minus([window], _spans([event for event in host if "Synchronize" in event["name"]], window))
     kinds = {
@@ -41,7 +35,7 @@ def _parts(host: Events, window: Interval) -> dict[str, float]:
         "input_copies_us": [event for event in host if event["name"].startswith(_COPIES)],
         "guards_us": [event for event in host if event["name"].startswith("TorchDynamo Cache Lookup")],
         "tree_checks_us": [event for event in host if event["name"].startswith("## Call CompiledFxGraph")],
-        "wrapper_us": [event for event in host if event["name"].startswith(_REGION)],
+        "wrapper_us": [event for event in host if event["name"].startswith(REGION_MARK)],
     }
     found = {}
     for key, events in kinds.items():
