@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from stages.core.records.steps import Ceilings
+from stages.instruments.clocks import device_us
 from stages.workers.service import Service
 
 COPY_BYTES = 1 << 30
@@ -66,12 +67,4 @@ def _device_s(call: Callable[[], Any]) -> float:
     """Least seconds of one call by device events, after two calls that warm it up."""
     for _ in range(2):
         call()
-    times = []
-    for _ in range(NUM_RUNS):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        call()
-        end.record()
-        end.synchronize()
-        times.append(float(begin.elapsed_time(end)) / 1e3)
-    return min(times)
+    return min(device_us(call) for _ in range(NUM_RUNS)) / 1e6
