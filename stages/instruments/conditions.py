@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 from stages.core.records.steps import Conditions
-from stages.instruments.hardware import nvml_handle
+from stages.instruments.hardware import asked, nvml_handle
 
 EVENTS = {
     "power_cap": "NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP",
@@ -67,26 +67,16 @@ class Watch:
         """One NVML question about the device; None without a device, or where it does not know."""
         import pynvml
 
-        if self._handle is None:
-            return None
         arguments = [getattr(pynvml, constant)] if constant else []
-        try:
-            return getattr(pynvml, function)(self._handle, *arguments)
-        except pynvml.NVMLError:
-            return None
+        return asked(self._handle, lambda handle: getattr(pynvml, function)(handle, *arguments))
 
     def _read_events(self) -> dict[str, float]:
         """Cumulative us by reason; NVML counts ns. A reason that the driver does not count is absent."""
         import pynvml
 
-        if self._handle is None:
-            return {}
         known = {name: getattr(pynvml, constant) for name, constant in EVENTS.items() if hasattr(pynvml, constant)}
-        try:
-            values = pynvml.nvmlDeviceGetFieldValues(self._handle, list(known.values()))
-        except pynvml.NVMLError:
-            return {}
-        found = zip(known, values, strict=True)
+        values = asked(self._handle, lambda handle: pynvml.nvmlDeviceGetFieldValues(handle, list(known.values())))
+        found = zip(known, values, strict=True) if values is not None else ()
         return {name: value.value.ullVal / 1e3 for name, value in found if value.nvmlReturn == pynvml.NVML_SUCCESS}
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from stages.core.records.base import Host
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -44,39 +47,28 @@ def nvml_handle() -> Any:
         return None
 
 
-def visible_gpu() -> GPU | None:
-    """The GPU that workers use, or None where they see none."""
+def asked(handle: Any, question: Callable[[Any], Answer]) -> Answer | None:
+    """What a question about a device gives; None without one (no handle), or where NVML does not know."""
     import pynvml
 
-    handle = nvml_handle()
     if handle is None:
         return None
     try:
-        memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
-        version = pynvml.nvmlSystemGetCudaDriverVersion()
-        return GPU(
-            name=_text(pynvml.nvmlDeviceGetName(handle)),
-            uuid=_text(pynvml.nvmlDeviceGetUUID(handle)),
-            memory_bytes=int(memory.total),
-            free_bytes=int(memory.free),
-            driver=_text(pynvml.nvmlSystemGetDriverVersion()),
-            cuda=f"{version // 1000}.{version % 1000 // 10}",
-        )
+        return question(handle)
     except pynvml.NVMLError:
         return None
+
+
+def visible_gpu() -> GPU | None:
+    """The GPU that workers use, or None where they see none."""
+    return asked(nvml_handle(), _described)
 
 
 def energy_j() -> float | None:
     """NVML's cumulative energy counter of the GPU in joules, or None where it has none."""
     import pynvml
 
-    handle = nvml_handle()
-    if handle is None:
-        return None
-    try:
-        return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)) / 1000
-    except pynvml.NVMLError:
-        return None
+    return asked(nvml_handle(), lambda handle: float(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)) / 1000)
 
 
 def host() -> Host:
@@ -96,6 +88,21 @@ def cpu_name() -> str:
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return "unknown"
+
+
+def _described(handle: Any) -> GPU:
+    import pynvml
+
+    memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
+    version = pynvml.nvmlSystemGetCudaDriverVersion()
+    return GPU(
+        name=_text(pynvml.nvmlDeviceGetName(handle)),
+        uuid=_text(pynvml.nvmlDeviceGetUUID(handle)),
+        memory_bytes=int(memory.total),
+        free_bytes=int(memory.free),
+        driver=_text(pynvml.nvmlSystemGetDriverVersion()),
+        cuda=f"{version // 1000}.{version % 1000 // 10}",
+    )
 
 
 def _text(value: str | bytes) -> str:
