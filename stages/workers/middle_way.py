@@ -22,10 +22,10 @@ from stages.core.build import build
 from stages.core.records.startup import MiddleWay
 from stages.instruments.compile_phases import CompilePhases
 from stages.workers.service import Service
+from stages.workers.starting import CALLS_BEFORE_CAPTURE
 
 ALONE_S = 1.0
 FEWEST_FOR_P99 = 459
-CALLS_BEFORE_CAPTURE = 2
 
 
 class Compiling(threading.Thread):
