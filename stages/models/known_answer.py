@@ -31,6 +31,9 @@ DIMENSIONS = Dimensions(
 )
 WEIGHTS = Path(__file__).parent / "weights" / "known_answer.safetensors"
 ADAPTERS = WEIGHTS.with_name("known_answer_adapters.safetensors")
+# whole commands: a module's bare name would count as one that the stages run, and the recipe measures nothing
+WEIGHTS_RECIPE = "python -m stages.models.training"
+ADAPTERS_RECIPE = "python -m stages.models.training_adapters"
 ADAPTER_RANK = 8
 SHIFTED = tuple(Shifted(f"shift_{shift}", shift) for shift in (1, 5, 9))
 """One trained adapter each."""
@@ -74,30 +77,30 @@ class KnownAnswer(DecoderModel):
         if not self.adapter_rank:
             return {}
         found: dict[str, dict[str, torch.Tensor]] = {task.name: {} for task in SHIFTED}
-        for key, value in _loaded(ADAPTERS, "cpu", "stages.models.training_adapters").items():
+        for key, value in _loaded(ADAPTERS, "cpu", ADAPTERS_RECIPE).items():
             task, _, name = key.partition("/")
             found[task][name] = value
         return found
 
     def fill(self, decoder: LlamaDecoder, device: str) -> None:
         """Copy the shipped float32 weights. Raises UserError for a missing or broken file."""
-        weights = _loaded(WEIGHTS, device, "stages.models.training")
+        weights = _loaded(WEIGHTS, device, WEIGHTS_RECIPE)
         try:
             decoder.load_state_dict(weights)
         except RuntimeError as error:
-            raise _broken(WEIGHTS, error, "stages.models.training") from error
+            raise _broken(WEIGHTS, error, WEIGHTS_RECIPE) from error
 
 
-def _loaded(file: Path, device: str, maker: str) -> dict[str, torch.Tensor]:
+def _loaded(file: Path, device: str, recipe: str) -> dict[str, torch.Tensor]:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     try:
         return load_file(file, device=device)
     except (SafetensorError, OSError) as error:
-        raise _broken(file, error, maker) from error
+        raise _broken(file, error, recipe) from error
 
 
-def _broken(file: Path, error: Exception, maker: str) -> UserError:
-    remedy = f"Restore the file, or train it again: python -m {maker}."
+def _broken(file: Path, error: Exception, recipe: str) -> UserError:
+    remedy = f"Restore the file, or train it again: {recipe}."
     return UserError("model", "needs its weights file", f"{file.name} ({error})", remedy)

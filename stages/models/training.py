@@ -21,7 +21,7 @@ from torch import Tensor
 
 from stages.core.errors import UserError, run_command
 from stages.models.decoder import Block, LlamaDecoder
-from stages.models.known_answer import DIMENSIONS, WEIGHTS
+from stages.models.known_answer import DIMENSIONS, WEIGHTS, WEIGHTS_RECIPE
 from stages.models.tasks import END, SHORTEST_LIST, Example, Recall, Reverse, Shifted
 
 CONTEXT_TOKENS = 64
@@ -146,27 +146,41 @@ def exact_match(decoder: LlamaDecoder, task: Recall | Reverse | Shifted, count: 
 
 def main() -> int:
     """Train, check, write. Status 1 where the gate is missed."""
-    parser = argparse.ArgumentParser(prog="python -m stages.models.training", description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights go (safetensors)")
-    parser.add_argument("--seed", type=int, default=0, help="of the weights and the examples")
+    out, seed = arguments(WEIGHTS_RECIPE, __doc__.splitlines()[0], WEIGHTS)
+    torch.set_num_threads(1)
+    decoder = train(seed)
+    shares = {task.name: exact_match(decoder, task, GATE_EXAMPLES, GATE_SEED) for task in (Recall(), Reverse())}
+    sys.stdout.write(f"exact match: {shares}\n")
+    if min(shares.values()) < GATE:
+        sys.stdout.write(f"below {GATE}: nothing written; try another --seed\n")
+        return 1
+    write(out, decoder.state_dict())
+    return 0
+
+
+def arguments(recipe: str, about: str, made: Path) -> tuple[Path, int]:
+    """The command's --out and --seed; the folder of the file is made. `made`: the file that the recipe makes by default.
+
+    Raises UserError for a seed out of range, and for a folder in the file's place.
+    """
+    parser = argparse.ArgumentParser(prog=recipe, description=about)
+    parser.add_argument("--out", type=Path, default=made, help="the file to write (safetensors)")
+    parser.add_argument("--seed", type=int, default=0, help="of what is trained, and of the examples")
     chosen = parser.parse_args()
     if not 0 <= chosen.seed < 2**63:
         raise UserError("--seed", "must be from 0 to 2**63 - 1", chosen.seed, "Any small number does.")
     if chosen.out.is_dir():
         raise UserError("--out", "must name a file", str(chosen.out), "Add a file name.")
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    torch.set_num_threads(1)
-    decoder = train(chosen.seed)
-    shares = {task.name: exact_match(decoder, task, GATE_EXAMPLES, GATE_SEED) for task in (Recall(), Reverse())}
-    sys.stdout.write(f"exact match: {shares}\n")
-    if min(shares.values()) < GATE:
-        sys.stdout.write(f"below {GATE}: nothing written; try another --seed\n")
-        return 1
-    partial = chosen.out.with_name(f"{chosen.out.name}.part")
-    partial.write_bytes(save(decoder.state_dict()))
-    partial.replace(chosen.out)
-    sys.stdout.write(f"wrote {chosen.out}\n")
-    return 0
+    return chosen.out, chosen.seed
+
+
+def write(file: Path, tensors: dict[str, Tensor]) -> None:
+    """Write the tensors beside the file, then rename: it is whole at any time."""
+    partial = file.with_name(f"{file.name}.part")
+    partial.write_bytes(save(tensors))
+    partial.replace(file)
+    sys.stdout.write(f"wrote {file}\n")
 
 
 def _report(step: int, lessons: list[Lesson]) -> None:

@@ -7,22 +7,19 @@ task, none with another one or without, examples from a seed of their own; else 
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 import torch
-from safetensors.torch import save
 from torch import Tensor
 
-from stages.core.errors import UserError, run_command
+from stages.core.errors import run_command
 from stages.models.adapters import adapter_buffers, switch_adapter
 from stages.models.decoder import LlamaDecoder
-from stages.models.known_answer import ADAPTER_RANK, ADAPTERS, LONGEST_PROMPT, SHIFTED, KnownAnswer
+from stages.models.known_answer import ADAPTER_RANK, ADAPTERS, ADAPTERS_RECIPE, LONGEST_PROMPT, SHIFTED, KnownAnswer
 from stages.models.tasks import Shifted
-from stages.models.training import GATE, GATE_EXAMPLES, GATE_SEED, Lesson, exact_match, learn
+from stages.models.training import GATE, GATE_EXAMPLES, GATE_SEED, Lesson, arguments, exact_match, learn, write
 
 LEARNING_RATE = 4e-3
 NUM_DECAY_STEPS = 400
@@ -87,25 +84,16 @@ def passes(found: Mapping[str, Mapping[str, float]]) -> bool:
 
 def main() -> int:
     """Train, check, write. Status 1 where the gate is missed."""
-    parser = argparse.ArgumentParser(prog="python -m stages.models.training_adapters", description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=ADAPTERS, help="where the adapters go (safetensors)")
-    parser.add_argument("--seed", type=int, default=0, help="of the adapters and the examples")
-    chosen = parser.parse_args()
-    if not 0 <= chosen.seed < 2**63:
-        raise UserError("--seed", "must be from 0 to 2**63 - 1", chosen.seed, "Any small number does.")
+    out, seed = arguments(ADAPTERS_RECIPE, __doc__.splitlines()[0], ADAPTERS)
     torch.set_num_threads(1)
     decoder = decoder_for_adapters()
-    adapters = {task.name: train(decoder, task, chosen.seed) for task in SHIFTED}
+    adapters = {task.name: train(decoder, task, seed) for task in SHIFTED}
     found = shares(decoder, adapters, GATE_EXAMPLES, GATE_SEED)
     sys.stdout.write("".join(f"exact match of {task}: {row}\n" for task, row in found.items()))
     if not passes(found):
         sys.stdout.write(f"below {GATE}, or right with a wrong adapter: nothing written; try another --seed\n")
         return 1
-    chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    partial = chosen.out.with_name(f"{chosen.out.name}.part")
-    partial.write_bytes(save({f"{task}/{name}": value for task, adapter in adapters.items() for name, value in adapter.items()}))
-    partial.replace(chosen.out)
-    sys.stdout.write(f"wrote {chosen.out}\n")
+    write(out, {f"{task}/{name}": value for task, adapter in adapters.items() for name, value in adapter.items()})
     return 0
 
 

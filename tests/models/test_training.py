@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 
+from stages.compose import MEASURING_STAGES
+from stages.core import digest
 from stages.core.errors import UserError
-from stages.models import training
+from stages.models import training, training_adapters
 from stages.models.known_answer import KnownAnswer
 from stages.models.tasks import Recall, Reverse
 
@@ -86,8 +89,16 @@ def test_a_passed_gate_writes_weights_that_load(tmp_path: Path, monkeypatch: pyt
     assert all(torch.equal(again[name], weight) for name, weight in trained.state_dict().items())
 
 
+@pytest.mark.parametrize("recipe", [training, training_adapters], ids=["weights", "adapters"])
 @pytest.mark.parametrize("arguments", [["--seed", "-1"], ["--out", "."]], ids=" ".join)
-def test_a_wrong_argument_is_a_user_error(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_argument_is_a_user_error(recipe: ModuleType, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["training", *arguments])
-    with pytest.raises(UserError, match="must"):
-        training.main()
+    with pytest.raises(UserError, match=f"{arguments[0]}: must"):
+        recipe.main()
+
+
+@pytest.mark.parametrize("stage", MEASURING_STAGES)
+def test_no_stage_runs_again_for_an_edit_of_the_recipe(stage: str) -> None:
+    run = digest.closure([f"stages.{stage}", KnownAnswer.__module__, "stages.modes.compiled"])
+    assert {"stages.models.known_answer", "stages.models.tasks"} <= set(run)
+    assert not {training.__name__, training_adapters.__name__} & set(run)
