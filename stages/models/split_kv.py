@@ -37,7 +37,8 @@ def decode_attention(query: Tensor, positions: Tensor, keys: Tensor, values: Ten
     num_splits = -(-context // split)
     mixed = query.new_empty((batch, num_queries * size))
     partial = mixed if num_splits == 1 else query.new_empty((batch, num_queries, num_splits, size), dtype=torch.float32)
-    logsum = query.new_empty((batch, num_queries, num_splits), dtype=torch.float32)
+    # one split writes no sums: any pointer does, and one that no kernel writes has no alias among the results
+    logsum = positions if num_splits == 1 else query.new_empty((batch, num_queries, num_splits), dtype=torch.float32)
     padded_size = power_of_two(max(size, MIN_DOT_ROWS))
     tile = min(MAX_TILE_TOKENS, TILE_BYTES // (padded_size * keys.element_size()))
     decode_attention_split[(batch, num_kv_heads, num_splits)](
