@@ -43,8 +43,8 @@ class InsideInferenceMode(Compiled):
 
 
 @dataclass(kw_only=True)
-class ChangesLate(Compiled):
-    """After some steps it changes a number that the compiled step has a guard on."""
+class Late:
+    """Counts steps, and makes one change at a given one."""
 
     steps_before_change: int = 20
 
@@ -55,7 +55,15 @@ class ChangesLate(Compiled):
     def before_step(self) -> None:
         self.steps += 1
         if self.steps == self.steps_before_change:
-            self.module.context_tokens -= 1
+            self.change()
+
+
+@dataclass(kw_only=True)
+class ChangesLate(Late, Compiled):
+    """After some steps it changes a number that the compiled step has a guard on."""
+
+    def change(self) -> None:
+        self.module.context_tokens -= 1
 
 
 @dataclass(kw_only=True)
@@ -155,19 +163,13 @@ class CapturesSmall(CapturedEager):
 
 
 @dataclass(kw_only=True)
-class ScalesLate(CapturedEager):
+class ScalesLate(Late, CapturedEager):
     """Changes a number that the step reads, after the step was captured."""
 
     steps_before_change: int = 12  # ready after ten
 
-    def transformed(self, function: Callable[..., Any], num_shapes: int) -> Callable[..., Any]:
-        self.module, self.steps = getattr(function, "__self__"), 0  # noqa: B009 - a bound method's module
-        return super().transformed(function, num_shapes)
-
-    def before_step(self) -> None:
-        self.steps += 1
-        if self.steps == self.steps_before_change:
-            type(self.module).scale = 2.0
+    def change(self) -> None:
+        type(self.module).scale = 2.0
 
 
 @dataclass(kw_only=True)
