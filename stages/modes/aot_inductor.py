@@ -165,9 +165,9 @@ def exported_module(function: Callable[..., Any]) -> torch.nn.Module:
             self.owner = owner
 
         def forward(self, *inputs: Any) -> Any:
-            return getattr(self.owner, function.__name__)(*inputs)  # from the closure its weights would have other names
+            return getattr(self.owner, name)(*inputs)  # from the closure its weights would have other names
 
-    owner = getattr(function, "__self__", None)
+    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")  # here: Dynamo of 2.11 cannot trace it
     return OwnedStep(owner) if isinstance(owner, torch.nn.Module) else Step()
 
 
