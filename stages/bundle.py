@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -63,9 +64,16 @@ def run(folder: Path, kind: str) -> int:
 
 def _python(folder: Path, environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     ours = ("OPMODE_", "PYTHONPATH", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
-    clean = {name: value for name, value in environment.items() if not name.startswith(ours)}
+    clean = {name: value for name, value in environment.items() if not name.startswith(ours)} | packages_elsewhere(environment)
     command = [sys.executable, SCRIPT, *arguments]
     return subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+
+
+def packages_elsewhere(environment: Mapping[str, str]) -> dict[str, str]:
+    """PYTHONPATH without folders that hold this project: some machines name their packages there. Empty where none is left."""
+    folders = [Path(one).absolute() for one in environment.get("PYTHONPATH", "").split(os.pathsep) if one]
+    kept = [str(folder) for folder in folders if not (folder / "stages").is_dir()]
+    return {"PYTHONPATH": os.pathsep.join(kept)} if kept else {}
 
 
 def chosen(mode: str) -> tuple[Path, Settings, Fault]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.python_path import python_path
 from tests.tracking.study_folder import example, write_json
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,7 +28,7 @@ def studies(tmp_path: Path) -> dict[str, Any]:
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
     """Pytest in an empty folder of a service, with the plugin."""
     command = [sys.executable, "-m", "pytest", "-p", "stages.pytest_plugin", "-p", "no:cacheprovider", "--rootdir", ".", *arguments]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | python_path(ROOT)
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 

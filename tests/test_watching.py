@@ -14,6 +14,7 @@ import pytest
 from stages.core.errors import UserError
 from stages.traces.canonical import Canonical
 from stages.watch import main, watch
+from tests.python_path import python_path
 from tests.workers.small_study import write_study
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # torch's own, when Inductor is imported
@@ -30,7 +31,7 @@ def lines(file: Path) -> list[tuple[int, int]]:
 def watched(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
     (folder / "serve.py").write_text(program)
     command = [sys.executable, "-m", "stages.watch", "--trace-out", "served.csv", "--", "serve.py"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, **python_path(ROOT)}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=240)
 
 

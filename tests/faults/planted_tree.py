@@ -17,6 +17,7 @@ from stages.core.records import base
 from stages.core.records.correctness import Answers, CorrectnessRecord
 from stages.core.records.load import Load, LoadRecord
 from stages.environment import describe
+from tests.python_path import python_path
 from tests.workers.small_study import ROOT, SmallStudy, write_study
 
 RANK = 4
@@ -60,7 +61,7 @@ class PlantedTree:
     def run(self, stage: str, mode: str) -> subprocess.CompletedProcess[str]:
         """The public command in that project. Its lock of the device is its own: nothing here measures times."""
         home = str(self.study.home)
-        variables = {**os.environ, **self.study.variables, "OPMODE_ROOT": home, "PYTHONPATH": home, "TMPDIR": home}
+        variables = {**os.environ, **self.study.variables, "OPMODE_ROOT": home, "TMPDIR": home, **python_path(self.study.home)}
         command = [sys.executable, "-m", f"stages.{stage}", "--mode", mode]
         done = subprocess.run(command, cwd=home, env=variables, capture_output=True, text=True, timeout=250, check=False)
         assert done.returncode == 0, done.stderr

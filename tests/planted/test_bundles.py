@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from stages.bundle import packages_elsewhere
 from tests.planted.conftest import Make
 from tests.planted.planted_study import PlantedStudy
 
@@ -30,10 +32,9 @@ def bundled(study: PlantedStudy, mode: str = "dynamo") -> Path:
 def rerun(folder: Path, place: Path) -> subprocess.CompletedProcess[str]:
     """The script alone, copied elsewhere, with nothing of this project to find."""
     shutil.copytree(folder, place)
-    command = [sys.executable, "-I", str(place / "reproduce.py")]
-    return subprocess.run(
-        command, cwd=place.parent, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=False, timeout=600
-    )
+    command = [sys.executable, "-sP", str(place / "reproduce.py")]
+    environment = {"PATH": "/usr/bin:/bin", **packages_elsewhere(os.environ)}
+    return subprocess.run(command, cwd=place.parent, env=environment, capture_output=True, text=True, check=False, timeout=600)
 
 
 def expected(folder: Path) -> dict[str, Any]:
@@ -60,6 +61,14 @@ def test_mode_without_a_fault_has_no_bundle(make: Make) -> None:
     status, text = make().run("bundle", "--mode", "dynamo")
     assert status == 2
     assert "--mode: must have failed, been refuted, answered wrong or been slower" in text
+
+
+def test_script_finds_the_packages_of_a_machine_that_names_them_in_pythonpath_and_not_the_project(tmp_path: Path) -> None:
+    (tmp_path / "project" / "stages").mkdir(parents=True)
+    given = [str(tmp_path / "project"), str(tmp_path / "packages"), "", "more"]
+    kept = packages_elsewhere({"PYTHONPATH": os.pathsep.join(given)})["PYTHONPATH"]
+    assert kept.split(os.pathsep) == [str(tmp_path / "packages"), str(Path("more").absolute())]
+    assert packages_elsewhere({"PYTHONPATH": given[0]}) == packages_elsewhere({}) == {}
 
 
 @pytest.mark.slow

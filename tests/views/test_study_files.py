@@ -16,6 +16,7 @@ import pytest
 from stages.core.errors import UserError
 from stages.views.document import load
 from stages.views.study_files import write_views
+from tests.python_path import python_path
 
 STUDIES = ("example", "hostile", "cpu_study", "bare_study")
 
@@ -31,7 +32,7 @@ def test_drawing_twice_gives_the_same_bytes_in_any_process(example: dict[str, An
     # a user's matplotlibrc must not show either
     (tmp_path / "matplotlibrc").write_text("font.size: 30\naxes.grid: True\n")
     command = [sys.executable, "-m", "stages.report", "--redraw", str(tmp_path / "b")]
-    environment = {**os.environ, "PYTHONHASHSEED": "7", "MATPLOTLIBRC": str(tmp_path / "matplotlibrc"), "PYTHONPATH": str(Path.cwd())}
+    environment = {**os.environ, "PYTHONHASHSEED": "7", "MATPLOTLIBRC": str(tmp_path / "matplotlibrc"), **python_path(Path.cwd())}
     subprocess.run(command, check=True, env=environment)
     (tmp_path / "b" / "study.json").unlink()
     assert _bytes(tmp_path / "a") == _bytes(tmp_path / "b")
