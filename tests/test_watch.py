@@ -224,6 +224,7 @@ def test_manual_capture_and_trees_replay_every_call_after_warm_up() -> None:
             x.mul(2)
         for _ in range(3):
             trees(x)
+        # one is ours and one the recording; the empty graph that Trees' manager keeps its pool alive with is none of the user's
         assert (ledger.counts()["num_captures"], ledger.counts()["num_recordings"]) == (2, 1)
         ledger.restart()
         for _ in range(5):

@@ -24,6 +24,8 @@ _COUNTED = (
     ("torch._inductor.cudagraph_trees", "CUDAGraphTreeManager", "execute_node", "tree_replay"),
     ("torch._inductor.cudagraph_trees", "CUDAGraphTreeManager", "run", "tree_run"),
 )
+# it captures an empty graph to keep its pool alive: no capture of the user's, and nothing replays it
+_NO_CAPTURE = ("torch._inductor.cudagraph_trees", "CUDAGraphTreeManager", "__init__", "capture")
 
 
 @dataclass
@@ -45,6 +47,7 @@ class PathCounters:
         self.missing.clear()
         for module, owner, method, counter in _COUNTED:
             self._count_method(module, owner, method, counter)
+        self._count_method(*_NO_CAPTURE, each=0)
         self._count_compiled_calls()
         self._count_cudagraphify()
 
@@ -85,7 +88,8 @@ class PathCounters:
             now.update(counts())
         return now
 
-    def _count_method(self, module: str, owner: str, method: str, counter: str) -> None:
+    def _count_method(self, module: str, owner: str, method: str, counter: str, each: int = 1) -> None:
+        """Add `each` to the counter at a call, and nothing at what the call itself makes count for it."""
         try:
             cls = getattr(importlib.import_module(module), owner)
             original: Callable[..., Any] = getattr(cls, method)
@@ -96,7 +100,7 @@ class PathCounters:
         def counted(this: Any, *arguments: Any, **keywords: Any) -> Any:
             if counter in self._inside:  # Trees' `run` calls itself when a generation ends
                 return original(this, *arguments, **keywords)
-            self.counts[counter] += 1
+            self.counts[counter] += each
             self._inside.add(counter)
             try:
                 return original(this, *arguments, **keywords)

@@ -6,10 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from stages.instruments.path_counters import PathCounters
 
 SCRIPT = """
 import json, warnings
@@ -48,6 +51,55 @@ did("graph break", lambda: torch.compile(broken, backend="eager")(two))
 print(json.dumps({"seen": seen, "missing": counters.missing, "backends": counters.backends, "lines": log.lines,
                   "skips": log.skips(), "dynamo_s": phases.seconds["dynamo_s"], "phases": phases.missing}))
 """
+
+
+class Graph:
+    """A CUDAGraph that only begins captures."""
+
+    def capture_begin(self) -> None:
+        """Nothing is captured."""
+
+    def replay(self) -> None:
+        """Nothing is replayed."""
+
+
+class Manager:
+    """CUDAGraph Trees' manager: an empty capture keeps its pool alive, then one more a recording."""
+
+    def __init__(self) -> None:
+        Graph().capture_begin()
+
+    def record_function(self) -> None:
+        Graph().capture_begin()
+
+    def run_eager(self) -> None: ...
+
+    def execute_node(self) -> None: ...
+
+    def run(self) -> None: ...
+
+
+@pytest.fixture
+def counters(monkeypatch: pytest.MonkeyPatch) -> Iterator[PathCounters]:
+    """Installed on stand-ins for torch's classes, whose wrappers are therefore none of torch's."""
+    monkeypatch.setattr("torch.cuda.graphs.CUDAGraph", Graph)
+    monkeypatch.setattr("torch._inductor.cudagraph_trees.CUDAGraphTreeManager", Manager)
+    installed = PathCounters()
+    installed.install()
+    yield installed
+    installed.remove()
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # torch's own, when Inductor is imported
+def test_empty_capture_of_a_manager_of_trees_is_not_counted_and_others_are(counters: PathCounters) -> None:
+    manager = Manager()
+    assert counters.snapshot()["capture"] == 0
+    manager.record_function()
+    Graph().capture_begin()
+    assert (counters.snapshot()["capture"], counters.snapshot()["tree_record"], counters.missing) == (2, 1, [])
+    counters.remove()
+    Graph().capture_begin()
+    assert counters.snapshot()["capture"] == 2
 
 
 @pytest.fixture(scope="module")
