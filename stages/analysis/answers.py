@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from stages.analysis import bottleneck, eligibility, factorials, floors, lifetimes, middle_way, next_best, services, statistics, verdicts
+from stages.analysis import bottleneck, eligibility, factorials, floors, lifetimes, middle_way, next_best, services, verdicts
 from stages.analysis import rotations as turns
 from stages.analysis.reading import StudyRecords
-from stages.core.records.answer import Answer, Bottleneck, Floor, ModeAnswer, SequenceTimes, ShapeTimes, VsBaseline
+from stages.analysis.speedups import cells_of, compared, repeats, used_factorials
+from stages.core.records.answer import Answer, Bottleneck, Floor, ModeAnswer, SequenceTimes, ShapeTimes
 from stages.core.records.lifetime import BreakEven, Lifetime
-from stages.core.records.steps import Rotations
 
 WorkOf = Callable[[int, int], floors.Work]
 """(decode batch, context tokens) -> the least work of one step."""
@@ -17,7 +17,8 @@ WorkOf = Callable[[int, int], floors.Work]
 
 def answer(records: StudyRecords, ceilings: floors.Ceilings | None = None, work_of: WorkOf | None = None) -> Answer:
     """Everything the records say together; parts whose records are missing are absent, never guessed."""
-    answers = {mode: mode_answer(records, mode, ceilings, work_of) for mode in records.modes}
+    preferred = used_factorials(records, verdicts.headline(records))
+    answers = {mode: mode_answer(preferred, mode, ceilings, work_of) for mode in records.modes}
     joined = {name: factorials.factorial_answer(records, name) for name in records.factorials}
     return Answer(modes=answers, factorials=joined, verdict=verdicts.verdict(records, answers, joined))
 
@@ -33,20 +34,14 @@ def mode_answer(records: StudyRecords, mode: str, ceilings: floors.Ceilings | No
         floor=_floors(records, steps, ceilings, work_of),
         lifetime=lifetime(records, mode),
         max_sequences=capture.memory.max_sequences if capture else None,
+        repeats=repeats(records, mode),
     )
-
-
-def _cells_of(records: StudyRecords, mode: str) -> list[tuple[Rotations, str]]:
-    """Where a mode was timed: factorials in the order of params.yaml, with its cell."""
-    timed = [record.data for record in records.steady_state.values() if record.data]
-    cells = [(data, cell) for data in timed for cell in data.cells if cell.mode == mode and cell.status == "ok"]
-    return [(data, cell.cell) for data, cell in cells if not turns.is_twin(cell.cell)]
 
 
 def steady_state(records: StudyRecords, mode: str) -> dict[str, ShapeTimes]:
     """Step times by shape, each from the first factorial that timed the mode there."""
     found: dict[str, ShapeTimes] = {}
-    for rotations, cell in _cells_of(records, mode):
+    for rotations, cell in cells_of(records, mode):
         for shape in turns.shapes(rotations):
             times = turns.shape_times(rotations, cell, shape) if shape not in found else None
             if times:
@@ -56,7 +51,7 @@ def steady_state(records: StudyRecords, mode: str) -> dict[str, ShapeTimes]:
 
 def sequence(records: StudyRecords, mode: str) -> SequenceTimes | None:
     """The headline time of a mode, from the first factorial that ran it through the step sequence."""
-    for rotations, cell in _cells_of(records, mode):
+    for rotations, cell in cells_of(records, mode):
         mean_us = turns.cell_mean(turns.values_at(rotations, turns.SEQUENCE), cell)
         if mean_us:
             in_s = {key: getattr(mean_us, key) and getattr(mean_us, key) / turns.US_PER_S for key in ("value", "low", "high")}
@@ -76,20 +71,6 @@ def _mean_active(records: StudyRecords) -> float:
     decode = [run for run in records.plan.runs if run.phase == "decode"]
     num_steps = sum(run.count for run in decode)
     return sum(run.size * run.count for run in decode) / num_steps if num_steps else 0.0
-
-
-def compared(records: StudyRecords, mode: str, rotations: Rotations, cell: str, point: str) -> VsBaseline | None:
-    """Speed-up over cell E at one point; None for the baseline itself and for a mode that gets no credit."""
-    against = [found.mode for found in rotations.cells if found.cell == "E" and found.mode in records.capture]
-    if cell == "E" or any(eligibility.objection(records, name) for name in (*against, mode)):
-        return None
-    values = turns.values_at(rotations, point)
-    ratio = turns.log_ratio(values, "E", cell)
-    if ratio is None:
-        return None
-    shown = statistics.exponentiated(ratio)
-    verdict = statistics.classify(ratio, turns.margin_at(rotations, values))
-    return VsBaseline(speedup=shown.value, low=shown.low, high=shown.high, verdict=verdict, factorial=rotations.factorial)
 
 
 def _bottlenecks(records: StudyRecords, mode: str, steps: Mapping[str, ShapeTimes]) -> dict[str, Bottleneck]:
@@ -121,7 +102,7 @@ def lifetime(records: StudyRecords, mode: str) -> Lifetime | None:
     if startup is None or load is None:
         return None
     ready = services.ready_s(startup)
-    rates = [*map(services.rate_key, records.params.arrival_rates), services.SATURATION]
+    rates = services.verdict_rates(records.params)
     grid = lifetimes.grid_s(records.params.lifetimes_s)
     curves: dict[str, dict[str, list[list[float]]]] = {}
     for rate in rates:

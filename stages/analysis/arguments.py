@@ -16,13 +16,13 @@ def reasons(records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Ma
     """Why: the baseline's bottleneck, what kernels and replay save, the recommended mode's speed-up."""
     entry = dominant_bottleneck(records, answers[records.baseline])
     found = [f"{records.baseline}: {entry.sentence}"] if entry else []
-    for name, factorial in joined.items():
-        if "sequence" in factorial.points:
-            found += _saved(name, factorial.points["sequence"])
     sequence = answers[headline].sequence if headline in answers else None
-    if sequence and sequence.vs_baseline:
-        versus = sequence.vs_baseline
-        found.append(f"{headline} runs the step sequence {versus.speedup:.2f} times as fast as {records.baseline} ({versus.verdict})")
+    versus = sequence.vs_baseline if sequence else None
+    saved = {name: _saved(name, factorial.points["sequence"]) for name, factorial in joined.items() if "sequence" in factorial.points}
+    found += saved.get(versus.factorial, []) if versus else next((lines for lines in saved.values() if lines), [])
+    if versus:
+        beside = f"{versus.verdict}, {versus.factorial}"
+        found.append(f"{headline} runs the step sequence {versus.speedup:.2f} times as fast as {records.baseline} ({beside})")
     return found
 
 

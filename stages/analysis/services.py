@@ -11,10 +11,16 @@ from stages.core.records.load import Load, LoadRun, Probe
 from stages.core.records.startup import Startup
 from stages.core.service_levels import ATTAINMENT
 from stages.core.service_levels import rate_key as rate_key
+from stages.core.settings import Params
 
 SATURATION = "saturation"
 EQUAL_SHARE = 0.01  # arrivals are the same for every mode
 CACHES = ("cold", "warm", "artifact")
+
+
+def verdict_rates(params: Params) -> list[str]:
+    """Keys of every rate that the verdict speaks of: those of params.yaml, then `saturation`."""
+    return [*map(rate_key, params.arrival_rates), SATURATION]
 
 
 def run_at(load: Load, rate: str) -> LoadRun | None:

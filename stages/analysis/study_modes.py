@@ -36,6 +36,7 @@ def mode_section(records: StudyRecords, answer: ModeAnswer, mode: str) -> dict[s
         "middle_way": warmup.middle_way.model_dump() if warmup and warmup.middle_way else None,
         "memory": capture.memory.model_dump() | {"graphs": [graph.model_dump() for graph in capture.graphs]} if capture else None,
         "steady_state": _steady_state(answer),
+        "repeats": {_batch(point): entry.model_dump() for point, entry in answer.repeats.items()},
         "load": _load(load) if load else {},
         "bottleneck": _bottleneck(records, answer, mode),
         "profile": {f"{step.phase}/{step.size}": step.model_dump() for step in capture.profile} if capture else {},

@@ -3,86 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
-from stages.analysis import arguments, eligibility, lifetimes, services, wording
+from stages.analysis import arguments, eligibility, services, spans, wording
+from stages.analysis.candidates import Candidate, candidates_at
 from stages.analysis.reading import StudyRecords
 from stages.analysis.wording import UNDECIDED
-from stages.core.records.answer import Choice, FactorialAnswer, ModeAnswer, Verdict
+from stages.core.records.answer import FactorialAnswer, ModeAnswer
+from stages.core.records.verdict import Choice, Verdict
 
 CACHE = "cold"
 EQUAL_SHARE = 0.01
 TPOT_SHARE = 0.05  # one load run a rate: smaller differences separate nothing
 
 
-class Candidate(NamedTuple):
-    """A mode that may be recommended, at one lifetime and rate: useful completions with their range, and its TPOT in ms."""
-
-    mode: str
-    completions: float
-    low: float
-    high: float
-    tpot_p50_ms: float | None
-    tpot_p99_ms: float | None
-
-
 def verdict(records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Mapping[str, FactorialAnswer]) -> Verdict:
     """The study's verdict from cold caches; a mode that is not confirmed, wrong, failed or unavailable is never recommended."""
-    rejected = {mode: reason for mode in records.modes if (reason := eligibility.rejection(records, mode))}
-    eligible = [mode for mode in records.modes if mode not in rejected]
-    recommended = _table(records, eligible, CACHE)
-    headline = wording.headline_mode(recommended, records)
+    rejected, recommended = _rejected(records), _table(records, CACHE)
+    name = wording.headline_mode(recommended, records)
+    along = spans.all_spans(records, _eligible(records), choose)
+    shorter = spans.shorter(along, recommended, name)
     return Verdict(
-        sentence=wording.sentence(records, answers, recommended, headline),
+        sentence=wording.sentence(records, answers, recommended, along),
         recommended=recommended,
-        reasons=arguments.reasons(records, answers, joined, headline),
+        reasons=arguments.reasons(records, answers, joined, name),
         caveats=arguments.caveats(records, answers, recommended),
-        would_flip=arguments.would_flip(answers, rejected, recommended, _table(records, eligible, "warm")),
+        would_flip=arguments.would_flip(answers, rejected, recommended, _table(records, "warm")),
         rejected=rejected,
-        configuration=wording.configuration(records, headline),
+        configuration=wording.configuration(records, name),
+        spans=along,
+        shorter=shorter,
+        configurations=wording.configurations(records, [name, shorter, wording.runner_up(recommended)]),
     )
 
 
-def _table(records: StudyRecords, eligible: list[str], cache: str) -> dict[str, dict[str, Choice]]:
-    rates = [*map(services.rate_key, records.params.arrival_rates), services.SATURATION]
+def headline(records: StudyRecords) -> str:
+    """The mode of the verdict's sentence, or `undecided`. It rests on starts and load alone, not on step times."""
+    return wording.headline_mode(_table(records, CACHE), records)
+
+
+def _rejected(records: StudyRecords) -> dict[str, str]:
+    return {mode: reason for mode in records.modes if (reason := eligibility.rejection(records, mode))}
+
+
+def _eligible(records: StudyRecords) -> list[str]:
+    rejected = _rejected(records)
+    return [mode for mode in records.modes if mode not in rejected]
+
+
+def _table(records: StudyRecords, cache: str) -> dict[str, dict[str, Choice]]:
+    eligible = _eligible(records)
+    at = {rate: candidates_at(records, eligible, rate, cache) for rate in services.verdict_rates(records.params)}
     table: dict[str, dict[str, Choice]] = {}
     for lifetime_s in records.params.lifetimes_s:
-        choices = {rate: choose(candidates(records, eligible, lifetime_s, rate, cache)) for rate in rates}
+        choices = {rate: choose(found(lifetime_s)) for rate, found in at.items()}
         table[f"{lifetime_s:g}"] = {rate: choice for rate, choice in choices.items() if choice}
     return {lifetime: choices for lifetime, choices in table.items() if choices}
-
-
-def candidates(records: StudyRecords, eligible: list[str], lifetime_s: float, rate: str, cache: str) -> list[Candidate]:
-    """Every eligible mode that was started from this cache state and offered this rate."""
-    delivered = _delivered(records, eligible, rate, cache)
-    best = max(delivered.values(), key=lambda corners: corners.point.goodput_per_s, default=None)
-    found = []
-    for mode, corners in delivered.items():
-        load = records.load[mode].data
-        assert load, "a mode that delivers was under load"
-        assert best, "one of them delivers most"
-        run = services.run_at(load, rate)
-        counts = [lifetimes.completions(lifetime_s, service) for service in services.compared(corners, best, rate)[0][:3]]
-        unbounded = rate == services.SATURATION and load.max_goodput_is_lower_bound and lifetime_s > corners.point.ready_s
-        tpot = run.tpot_ms if run else None
-        found.append(
-            Candidate(
-                mode=mode,
-                completions=counts[0],
-                low=min(counts),
-                high=float("inf") if unbounded else max(counts),
-                tpot_p50_ms=tpot.p50 if tpot else None,
-                tpot_p99_ms=tpot.p99 if tpot else None,
-            )
-        )
-    return found
-
-
-def _delivered(records: StudyRecords, eligible: list[str], rate: str, cache: str) -> dict[str, lifetimes.Corners]:
-    """What each mode delivers at this rate from this cache state, where both were measured."""
-    measured = {mode: (records.warmup[mode].data, records.load[mode].data) for mode in eligible}
-    found = {mode: services.corners(startup, load, rate, cache) for mode, (startup, load) in measured.items() if startup and load}
-    return {mode: corners for mode, corners in found.items() if corners}
 
 
 def choose(found: list[Candidate]) -> Choice | None:
@@ -109,7 +84,8 @@ def choose(found: list[Candidate]) -> Choice | None:
 
 
 def _equal(first: Candidate, other: Candidate) -> bool:
-    return other.completions >= (1 - EQUAL_SHARE) * first.completions or other.high >= first.low
+    served = other.completions >= (1 - EQUAL_SHARE) * first.completions or other.high >= first.low
+    return served and other.high > 0
 
 
 def _by_tpot(tied: list[Candidate], ranked: list[Candidate]) -> Choice:

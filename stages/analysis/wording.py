@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from stages.analysis import services
 from stages.analysis.reading import StudyRecords
-from stages.core.records.answer import Choice, ModeAnswer
+from stages.core.records.answer import ModeAnswer
 from stages.core.records.lifetime import BreakEven
+from stages.core.records.verdict import Choice, Span
 
 Table = Mapping[str, Mapping[str, Choice]]
+Spans = dict[str, dict[str, list[Span]]]
 
 UNDECIDED = "undecided"
 
@@ -23,55 +25,74 @@ def at_rate(rate: str) -> str:
 def headline_mode(table: Table, records: StudyRecords) -> str:
     """The choice for the longest lifetime at the first arrival rate: what a lasting service should run."""
     lasting = table.get(f"{max(records.params.lifetimes_s):g}", {})
-    rates = [*map(services.rate_key, records.params.arrival_rates), services.SATURATION]
-    return next((lasting[rate].mode for rate in rates if rate in lasting), UNDECIDED)
+    return next((lasting[rate].mode for rate in services.verdict_rates(records.params) if rate in lasting), UNDECIDED)
 
 
-def sentence(records: StudyRecords, answers: Mapping[str, ModeAnswer], table: Table, headline: str) -> str:
+def sentence(records: StudyRecords, answers: Mapping[str, ModeAnswer], table: Table, along: Spans) -> str:
     """The verdict in one sentence."""
     if not table:
         return f"Undecided: no mode, {records.baseline} included, has both a start and a load record to compare."
     longest = max(table, key=float)
     lasting, lived = table[longest], f"for workers that live {seconds(float(longest))}"
     first = next(iter(lasting))
+    headline, spans = lasting[first].mode, along.get(first, {})
     if headline == UNDECIDED:
-        start = f"Undecided {at_rate(first)} {lived}: {lasting[first].reason}"
+        start = f"Undecided {at_rate(first)} {lived}: {lasting[first].reason}" + _below(spans)
     elif headline == records.baseline:
-        start = f"Run {headline} {at_rate(first)}: no other mode that may be recommended is ahead {lived}"
+        start = f"Run {headline} {at_rate(first)}: no other mode that may be recommended is ahead {lived}" + _below(spans)
+    elif len(spans["cold"]) == 1:
+        start = f"Run {headline} {at_rate(first)} at every lifetime tested ({lasting[first].reason})"
     else:
-        start = _switch(records, answers[headline], table, headline, first)
+        found = answers[headline].lifetime
+        since = _since(spans, headline, found.break_even.get(first, {}) if found else {}, records.baseline)
+        start = f"Run {headline} {at_rate(first)} for workers living longer than {since}{_below(spans)}"
     others = [f"{at_rate(rate)} {choice.mode}" for rate, choice in lasting.items() if choice.mode not in (headline, UNDECIDED)]
     return start + "".join(f"; {other}" for other in others) + "."
 
 
-def _switch(records: StudyRecords, found: ModeAnswer, table: Table, mode: str, rate: str) -> str:
-    break_even = found.lifetime.break_even.get(rate, {}) if found.lifetime else {}
-    crossings = {cache: _crossing(entry, cache) for cache, entry in break_even.items() if entry.lifetime_s is not None}
-    steps = _ladder(table, rate)
-    if crossings and [name for name, _ in steps] in ([mode], [records.baseline, mode]):
-        shown = " / ".join(crossings.values())
-        return f"Run {mode} {at_rate(rate)} for workers living longer than {shown}; below that {records.baseline}"
-    reason = table[max(table, key=float)][rate].reason
-    if len(steps) == 1:
-        return f"Run {mode} {at_rate(rate)} at every lifetime tested ({reason})"
-    shorter = ", ".join(f"{name} from {at}" for name, at in reversed(steps[1:-1]))
-    below = f"{shorter}, {steps[0][0]} below" if shorter else f"{steps[0][0]} below"
-    return f"Run {mode} {at_rate(rate)} for workers that live {steps[-1][1]} or longer ({reason}), {below}"
+def _since(spans: Mapping[str, list[Span]], mode: str, break_even: Mapping[str, BreakEven], baseline: str) -> str:
+    """From which lifetime on, by cache state. Where only the baseline was ahead before, it is the break-even."""
+    times, others = [], []
+    for cache in [name for name in ("cold", "warm") if name in spans]:
+        found, even = spans[cache], break_even.get(cache)
+        if found[-1].mode != mode:
+            others.append(f", warm {found[-1].mode}")
+        elif len(found) == 1:
+            others.append(f", any lifetime {cache}")
+        elif even and _is_break_even(found, even, baseline):
+            times.append(_crossing(even, cache))
+        else:
+            times.append(f"{seconds(found[-1].from_s)} {cache}")
+    return " / ".join(times) + "".join(others)
+
+
+def _is_break_even(found: list[Span], even: BreakEven, baseline: str) -> bool:
+    """The rule may decide a little before the break-even, where completions are equal and latency is better."""
+    if even.lifetime_s is None or [span.mode for span in found[:-1]] != [baseline]:
+        return False
+    low = even.lifetime_s * 0.95 if even.low_s is None else min(even.low_s, even.lifetime_s * 0.95)
+    return low <= found[-1].from_s <= even.lifetime_s * 1.05
+
+
+def _below(spans: Mapping[str, list[Span]]) -> str:
+    """What to run for shorter lives from cold caches, and where the measurements do not decide."""
+    cold = spans.get("cold", [])
+    if len(cold) < 2:
+        return ""
+    said, at = [], seconds(cold[-1].from_s) if cold[-1].mode == UNDECIDED else "that"
+    for span in reversed(cold[:-1]):
+        if span.mode != UNDECIDED:
+            said.append(f"below {at} {span.mode}")
+        at = seconds(span.from_s)
+    between = cold[-2].mode == UNDECIDED
+    if not said:
+        return "; below that undecided"
+    return "; " + ", ".join(said) + ("; undecided between" if between else "")
 
 
 def _crossing(entry: BreakEven, cache: str) -> str:
     doubt = " (undecided)" if entry.answer == "undecided" else ""
     return f"{seconds(entry.lifetime_s or 0.0)} {cache}{doubt}"
-
-
-def _ladder(table: Table, rate: str) -> list[tuple[str, str]]:
-    """Choices by ascending lifetime, each with the first lifetime it holds for."""
-    steps: list[tuple[str, str]] = []
-    for lifetime in sorted(table, key=float):
-        choice = table[lifetime].get(rate)
-        if choice and (not steps or steps[-1][0] != choice.mode):
-            steps.append((choice.mode, seconds(float(lifetime))))
-    return steps
 
 
 def seconds(value: float) -> str:
@@ -86,3 +107,15 @@ def configuration(records: StudyRecords, mode: str) -> str:
     """Text to copy: how the recommended mode is switched on, as its file in conf/mode states it."""
     node = records.configs.get(mode, {}).get("mode", {})
     return str(node.get("configuration", "")) if isinstance(node, Mapping) else ""
+
+
+def runner_up(table: Table) -> str:
+    """The runner-up of the headline's choice, empty if none."""
+    lasting = table[max(table, key=float)] if table else {}
+    return next(iter(lasting.values())).runner_up or "" if lasting else ""
+
+
+def configurations(records: StudyRecords, modes: Sequence[str]) -> dict[str, str]:
+    """What to copy for each of these modes, those that state nothing left out."""
+    found = {mode: configuration(records, mode) for mode in modes}
+    return {mode: text for mode, text in found.items() if text}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from stages.analysis import answers, eligibility
+from stages.analysis import answers, eligibility, speedups, verdicts
 from stages.analysis.reading import StudyRecords
 
 FEWEST_STEPS, STEPS_AFTER_FIRST = 60, 20
@@ -55,7 +55,8 @@ def _wrong(records: StudyRecords, mode: str) -> Fault | None:
 
 def _slower(records: StudyRecords, mode: str) -> Fault | None:
     """Where the comparison says so with its interval, at the point where the mode is slowest against the baseline."""
-    times = {shape: found.vs_baseline for shape, found in answers.steady_state(records, mode).items()}
+    used = speedups.used_factorials(records, verdicts.headline(records))
+    times = {shape: found.vs_baseline for shape, found in answers.steady_state(used, mode).items()}
     slow = {shape: one.speedup for shape, one in times.items() if one and one.verdict == "slower" and one.speedup}
     if not slow:
         return None

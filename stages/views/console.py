@@ -41,7 +41,7 @@ def render(study: Study, width: int = 120, colour: bool = False) -> str:
 def _slim(table: Table) -> Table:
     """The smallest and the largest batch only, and no reasons, so that the table fits a terminal."""
     decode = [index for index, column in enumerate(table.columns) if column.startswith("decode ")]
-    reasons = [index for index, column in enumerate(table.columns) if column == "not ranked because"]
+    reasons = [index for index, column in enumerate(table.columns) if column in ("factorial", "not ranked because")]
     columns = [index for index in range(len(table.columns)) if index not in {*decode[1:-1], *reasons}]
     rows = [[row[index] for index in columns] for row in table.rows]
     names = [_SHORT.get(table.columns[index], table.columns[index]) for index in columns]

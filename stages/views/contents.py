@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stages.views import headline, words
+from stages.views import headline
 from stages.views.badges import badges
-from stages.views.certainty import certainty, switch
-from stages.views.document import Study, dig
+from stages.views.certainty import certainty
+from stages.views.configurations import configurations
+from stages.views.document import Study
 from stages.views.drawing import Drawn
 from stages.views.sections import reproduction, sections
+from stages.views.switching import switch
+from stages.views.tables.glance import glance
 
 
 def contents(study: Study, drawn: Mapping[str, Drawn]) -> dict[str, Any]:
@@ -20,10 +23,10 @@ def contents(study: Study, drawn: Mapping[str, Drawn]) -> dict[str, Any]:
         "context": headline.context(study),
         "badges": badges(study),
         "why": headline.why(study),
-        "price": headline.price(study),
         "certainty": certainty(study),
         "switch": switch(study),
-        "configuration": words.clean_lines(dig(study, "verdict", "configuration") or ""),
+        "glance": glance(study),
+        "configurations": configurations(study),
         "first": drawn.get("lifetime"),
         "sections": sections(study, drawn),
         "commands": reproduction(study),

@@ -20,6 +20,7 @@ from stages.views.document import (
 )
 from stages.views.figures.waterfall import describe
 from stages.views.kernels import family
+from stages.views.roles import factorials
 from stages.views.tables.service import sequences_lost
 
 
@@ -110,17 +111,17 @@ def chosen(study: Study) -> str:
 
 
 def _savings(study: Study, batch: str) -> str:
-    """In ms a step, from the first factorial that knows this point; without replay what compiling saves."""
+    """In ms a step, from the factorial of the headline's speed-up where it knows this point; without replay what compiling saves."""
     names = {"interaction": "by either alone", "kernels_given_replay": "only by kernels", "replay_given_compiled": "only by replay"}
-    answers = [part(answer, batch) for _, answer in sorted(part(study, "attribution").items())]
-    for found in answers:
+    answers = {name: part(study, "attribution", name, batch) for name in factorials(study)}
+    for name, found in answers.items():
         saved = {text: value for key, text in names.items() if (value := words.number(dig(found, key, "value"))) is not None}
         if saved and words.number(dig(found, "total", "value")) is not None:
             listed = ", ".join(f"{text} {_ms(value)}" for text, value in saved.items())
-            return f"Compiling and replaying together save {_saved(found, 'total')} of that step ({describe(batch)}): {listed}."
-    for found in answers:
+            return f"Compiling and replaying together save {_saved(found, 'total')} of that step ({describe(batch)}, {name}): {listed}."
+    for name, found in answers.items():
         if words.number(dig(found, "compiled_alone", "value")) is not None:
-            return f"Compiling saves {_saved(found, 'compiled_alone')} of that step ({describe(batch)})."
+            return f"Compiling saves {_saved(found, 'compiled_alone')} of that step ({describe(batch)}, {name})."
     return ""
 
 

@@ -22,6 +22,7 @@ from stages.views.tables import (
     rivals,
     served,
     service,
+    several,
     standing,
     starts,
     steps,
@@ -93,7 +94,7 @@ def reproduction(study: Study) -> list[str]:
 
 def _tables(study: Study) -> dict[str, list[Table]]:
     return {
-        "choices": [modes.recommended(study), modes.break_even(study), rivals.next_best(study)],
+        "choices": [modes.recommended(study), several.along_a_life(study), modes.break_even(study), rivals.next_best(study)],
         "rejected": [modes.not_ranked(study), broken.broken_records(study)],
         "modes": [modes.summary(study)],
         "paths": [proof.paths(study), coverage.shares(study), coverage.churn(study), coverage.advice(study)],
@@ -101,6 +102,7 @@ def _tables(study: Study) -> dict[str, list[Table]]:
             gains.ceilings(study),
             standing.winners(study),
             standing.heats(study),
+            several.repeats(study),
             steps.attribution(study),
             gains.reconciled(study),
             steps.sequence(study),

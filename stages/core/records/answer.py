@@ -8,6 +8,7 @@ from pydantic import Field
 
 from stages.core.records.base import Document, Record
 from stages.core.records.lifetime import Lifetime
+from stages.core.records.verdict import Verdict
 from stages.core.records.winner import Winner
 
 Class = Literal["faster", "slower", "same", "undecided"]
@@ -30,6 +31,16 @@ class VsBaseline(Document):
     high: float | None
     verdict: Class
     factorial: str
+
+
+class Repeat(Document):
+    """The speed-ups of one mode at one point from every factorial that timed it; the first is the one used.
+
+    `agree`: their intervals overlap, or without intervals they are within 5 %.
+    """
+
+    speedups: list[VsBaseline]
+    agree: bool
 
 
 class Timing(Document):
@@ -135,28 +146,6 @@ class Floor(Document):
     reason: str = ""
 
 
-class Choice(Document):
-    """The recommendation for one lifetime and arrival rate."""
-
-    mode: str
-    runner_up: str | None
-    completions: float
-    runner_up_completions: float | None
-    reason: str
-
-
-class Verdict(Document):
-    """recommended: lifetime_s (string) -> rate (string) -> Choice; `mode` may be `undecided`."""
-
-    sentence: str
-    recommended: dict[str, dict[str, Choice]]
-    reasons: list[str]
-    caveats: list[str]
-    would_flip: list[str]
-    rejected: dict[str, str]
-    configuration: str
-
-
 class ModeAnswer(Document):
     """What attribution adds to the records of one mode."""
 
@@ -166,6 +155,7 @@ class ModeAnswer(Document):
     floor: dict[str, Floor]
     lifetime: Lifetime | None
     max_sequences: int | None
+    repeats: dict[str, Repeat] = Field(default_factory=dict)
 
 
 class Answer(Document):

@@ -8,53 +8,61 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from stages.analysis.wording import at_rate, seconds
 from stages.views import palette, words
 from stages.views.document import Study, baseline, dig, headline_choice, mode_names, part, shown_modes, sort_numeric
 from stages.views.drawing import Drawn, draw, from_zero
+from stages.views.roles import roles, spans
 
-MAX_LINES = 4
+FEWEST_LINES = 3
 _STATES = {"cold": "-", "warm": "--"}
 
 
 def lifetime(study: Study) -> Drawn | None:
-    """Completions of the baseline, the modes recommended at any lifetime and the runner-up, from cold (solid) and warm (dashed) caches."""
+    """Completions of the baseline, the recommended mode, that of shorter lives and the runner-up, from cold and warm caches."""
     rate, names = drawn_rate(study), _drawn_modes(study)
     if rate is None or not names:
         return None
     curves = {name: part(study, "modes", name, "lifetime", "completions", rate) for name in names}
     colours = palette.mode_colours(mode_names(study), baseline(study))
-    horizon = last_seen_s(study, names, rate)
+    horizon, known = last_seen_s(study, names, rate), roles(study)
+    labels = {name: f"{name} ({known[name]})" if name in known else name for name in names}
 
     def paint(figure: Figure) -> None:
         axes = figure.subplots()
         for place, name in enumerate(names):
-            _lines(axes, curves[name], (name, colours[name], 4.4 - 0.9 * place), horizon)
+            _lines(axes, curves[name], (labels[name], colours[name], 4.4 - 0.9 * place), horizon)
             _break_even(axes, part(study, "modes", name, "lifetime", "break_even", rate), colours[name], horizon)
         from_zero(axes)
         axes.set_xlim(0, horizon)
         axes.set_xlabel("worker lifetime, s (from process start)")
         axes.set_ylabel("useful completions")
-        figure.legend(loc="outside lower center", fontsize=10, ncols=4)
+        figure.legend(loc="outside lower center", fontsize=10, ncols=2)
 
-    where = "at saturation" if rate == "saturation" else f"at {words.rate(rate)}"
     caption = (
-        "Requests answered within the SLO in the whole life of a worker, start-up and its backlog included."
-        " Solid: cold caches; dashed: warm; vertical lines and bands: break-even and its interval."
-        " A line inside another: the two are equal."
+        "Requests answered within the SLO (TTFT: time to first token, TPOT: time per further token) in a worker's whole life,"
+        " start-up and its backlog included. Solid: cold caches; dashed: warm;"
+        f" vertical: break-even with {baseline(study)}. A line inside another: the two are equal.{_beyond(study, horizon)}"
     )
-    return draw(
-        "lifetime", f"Useful completions against worker lifetime, {where}", caption, _alternative(study, names, rate), (7.2, 3.9), paint
-    )
+    title = f"Useful completions against worker lifetime, {at_rate(rate)}"
+    return draw("lifetime", title, caption, _alternative(study, names, rate), (7.2, 3.7), paint)
+
+
+def _beyond(study: Study, horizon: float) -> str:
+    """That the switch to the recommended mode lies outside the figure, where it does."""
+    along = spans(study, "cold")
+    if len(along) < 2 or along[-1]["from_s"] <= horizon:
+        return ""
+    return f" The switch to {words.clean(along[-1]['mode'])}, {seconds(along[-1]['from_s'])} from cold, lies further right."
 
 
 def _drawn_modes(study: Study) -> list[str]:
-    choice = headline_choice(study)
-    below = [choices.get(choice[1]) for choices in part(study, "verdict", "recommended").values()] if choice else []
-    wanted = [baseline(study), *map(str, [choice[2].get("mode"), *below, choice[2].get("runner_up")] if choice else [])]
+    """The baseline, then the other modes of the first screen; where those are too few to compare, the next in completions."""
+    wanted = [baseline(study), *roles(study)]
     with_curves = [name for name in shown_modes(study) if dig(study, "modes", name, "lifetime", "completions")]
     chosen = [name for name in dict.fromkeys(wanted) if name in with_curves]
     others = sorted((name for name in with_curves if name not in chosen), key=lambda name: -_last(study, name))
-    return [*chosen, *others][: max(3, min(MAX_LINES, len(chosen)))]
+    return [*chosen, *others][: max(FEWEST_LINES, len(chosen))]
 
 
 def _last(study: Study, name: str) -> float:

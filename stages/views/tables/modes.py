@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stages.views import words
 from stages.views.document import Study, baseline, decode_batches, dig, label, mode_names, part, rates, sort_numeric, why_not
+from stages.views.tables.several import RULE
 from stages.views.tables.table import Table, dropped_empty, versus
 
 
@@ -19,6 +20,7 @@ def summary(study: Study, intervals: bool = True) -> Table:
         "goodput, 1/s",
         "path",
         "answers",
+        "factorial",
         "not ranked because",
     ]
     names = mode_names(study)
@@ -26,11 +28,11 @@ def summary(study: Study, intervals: bool = True) -> Table:
     note = (
         f"Speed-up = {baseline(study)} / mode, above 1 is faster; in steady state, so start-up is not in it: it stands in its own columns."
         " Undecided: the interval reaches into the margin, the larger of 1 % and what two equal workers differ by (A/A pairs)."
-        " A mode whose path or answers failed gets no speed-up."
+        f" A mode whose path or answers failed gets no speed-up. {RULE}"
     )
     absent = [name for name in names if not _ran(study, name)]
     note += f" Without any result, so not in this table: {', '.join(absent)}." if absent else ""
-    return dropped_empty(Table("Side by side", columns, rows, note, frozenset({"path", "answers", "not ranked because"})))
+    return dropped_empty(Table("Side by side", columns, rows, note, frozenset({"path", "answers", "factorial", "not ranked because"})))
 
 
 def _ran(study: Study, name: str) -> bool:
@@ -47,12 +49,13 @@ def _summary_row(study: Study, name: str, batches: list[str], intervals: bool) -
     mode = part(study, "modes", name)
     proofs = [evidence_word(study, name), str(dig(mode, "correctness", "verdict") or words.ABSENT)]
     if why_not(study, name):
-        return [name, *[words.ABSENT] * (len(batches) + 4), *proofs, why_not(study, name)]
+        return [name, *[words.ABSENT] * (len(batches) + 4), *proofs, words.ABSENT, why_not(study, name)]
     steps = part(mode, "steady_state")
     speedups = [versus(steps.get("sequence"), intervals), *(versus(dig(steps, "decode", batch), intervals) for batch in batches)]
     if name == baseline(study):
         speedups = ["baseline"] * len(speedups)
-    return [name, *speedups, *_starts(study, name), goodput(study, name), *proofs, ""]
+    factorial = str(dig(steps, "sequence", "vs_baseline", "factorial") or words.ABSENT)
+    return [name, *speedups, *_starts(study, name), goodput(study, name), *proofs, factorial, ""]
 
 
 def evidence_word(study: Study, name: str) -> str:

@@ -1,0 +1,39 @@
+"""What to copy: the recommended mode, the one for shorter lives, and the runner-up where its text is short."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stages.views import words
+from stages.views.document import Study, dig
+from stages.views.headline import chosen
+from stages.views.roles import roles, shorter_mode
+
+SHORT_LINES = 12
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A text to copy, with what it is for and where it is documented."""
+
+    title: str
+    source: str
+    text: str
+
+
+def configurations(study: Study) -> list[Configuration]:
+    """The longer one of several first; none where nothing is recommended and a shorter life asks for nothing."""
+    texts = dict(dig(study, "verdict", "configurations") or {})
+    alone = dig(study, "verdict", "configuration")
+    if not texts and alone:
+        texts = {chosen(study): alone}
+    named = {chosen(study), shorter_mode(study)}
+    kept = {mode: str(text) for mode, text in texts.items() if mode in named or len(str(text).splitlines()) <= SHORT_LINES}
+    return [_configuration(study, mode, text) for mode, text in kept.items()]
+
+
+def _configuration(study: Study, mode: str, text: str) -> Configuration:
+    role = roles(study).get(mode, "")
+    place, stability = (dig(study, "modes", mode, "claim", key) for key in ("documented_at", "stability"))
+    source = f"{stability} API: {place}" if place and stability else ""
+    return Configuration(words.clean(f"{mode}: {role}" if role else mode), words.clean(source), words.clean_lines(text))

@@ -1,0 +1,51 @@
+"""The modes that the first screen speaks of, and what each is there for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stages.analysis.wording import UNDECIDED
+from stages.views.document import Study, baseline, dig, headline_choice, part, sort_numeric, why_not
+
+
+def roles(study: Study) -> dict[str, str]:
+    """Mode -> what it is there for, each mode once: the recommended one, that of shorter lives, the runner-up, the baseline."""
+    choice = headline_choice(study)
+    chosen, shorter = str(choice[2].get("mode")) if choice else "", shorter_mode(study)
+    runner_up = str(choice[2].get("runner_up") or "") if choice else ""
+    wanted = ((chosen, "longer lives" if shorter else "recommended"), (shorter, "shorter lives"), (runner_up, "runner-up"))
+    found: dict[str, list[str]] = {}
+    for mode, role in (*wanted, (baseline(study), "baseline")):
+        if mode in study["modes"] and not why_not(study, mode):
+            found.setdefault(mode, []).append(role)
+    return {mode: ", ".join(words) for mode, words in found.items()}
+
+
+def shorter_mode(study: Study) -> str:
+    """What to run below the recommended mode's span, empty if nothing else is; from the tested lifetimes in studies without spans."""
+    named = dig(study, "verdict", "shorter")
+    if named is not None:
+        return str(named)
+    choice, table = headline_choice(study), part(study, "verdict", "choices")
+    if choice is None:
+        return ""
+    picked = [str(dig(table, lifetime, choice[1], "mode")) for lifetime in sort_numeric(table) if choice[1] in table[lifetime]]
+    decided = [mode for mode in picked if mode not in (UNDECIDED, choice[2].get("mode"))]
+    return decided[-1] if decided else ""
+
+
+def spans(study: Study, cache: str) -> Sequence[Mapping[str, Any]]:
+    """The choice along a worker's life from one cache state, at the arrival rate of the verdict's sentence."""
+    choice = headline_choice(study)
+    return dig(study, "verdict", "spans", choice[1] if choice else "", cache) or []
+
+
+def factorials(study: Study) -> list[str]:
+    """Names of the study's factorials: the one that the recommended mode's speed-up comes from first, then as declared."""
+    choice = headline_choice(study)
+    mode = str(choice[2].get("mode")) if choice else ""
+    used = dig(study, "modes", mode, "steady_state", "sequence", "vs_baseline", "factorial")
+    measured = part(study, "attribution")
+    declared = [used, *(part(study, "choices").get("factorials") or []), *sorted(measured)]
+    return [name for name in dict.fromkeys(declared) if name in measured]
