@@ -24,6 +24,7 @@ from benchmarks.prepared import conf_node
 from stages.core import paths
 from stages.core.atomic import write_json
 from stages.core.errors import UserError, run_command
+from stages.instruments import assembler
 from stages.models.dimensions import ATTENTIONS, NORMS
 
 MODES = ["eager", "cuda_graph", "compile", "compile_cuda_graph", "cudagraph_trees", "max_autotune_cuda_graph"]
@@ -124,7 +125,7 @@ def _child(module: str, order: dict[str, Any], beside: Path) -> dict[str, Any]:
     out = beside.with_suffix(".cell.json")
     out.unlink(missing_ok=True)
     began_s = time.perf_counter()
-    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(paths.build() / "benchmarks" / "inductor")}
+    environment = {**os.environ, **assembler.variables(), "TORCHINDUCTOR_CACHE_DIR": str(paths.build() / "benchmarks" / "inductor")}
     try:
         done = subprocess.run(
             [sys.executable, "-m", module],

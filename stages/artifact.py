@@ -34,7 +34,7 @@ from stages.workers.process import WorkerFailed
 
 _CONTENT, _MANIFEST = "artifact.bin", "manifest.json"
 _LARGEST_BYTES = 8 << 30
-_ENVIRONMENT = ("device", "gpu", "driver", "torch", "torch_cuda", "triton", "cpu", "compiler", "python")
+_ENVIRONMENT = ("device", "gpu", "driver", "torch", "torch_cuda", "triton", "ptxas", "cpu", "compiler", "python")
 
 
 def factors(study: Study, settings: Settings) -> dict[str, Any]:

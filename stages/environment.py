@@ -25,7 +25,7 @@ from packaging.version import Version
 from stages.core import atomic, paths, progress
 from stages.core.errors import UserError, run_command
 from stages.core.settings import read_params
-from stages.instruments import hardware
+from stages.instruments import assembler, hardware
 
 TORCH_RANGE = ">=2.11,<2.16"
 FACTS = {
@@ -64,13 +64,30 @@ def describe(device: str) -> dict[str, Any]:
         "torch": torch_version,
         "torch_cuda": torch_cuda,
         "triton": _version("triton"),
+        "ptxas": assembler.workers_version() if on_gpu else None,
         "python": platform.python_version(),
         "cpu": hardware.cpu_name(),
         "cores": os.cpu_count(),
         "platform": f"{platform.system()} {platform.machine()}",
         "compiler": _compiler(),
-        "support": {name: {"supported": Version(torch_version) >= Version(since), "why": why} for name, (since, why) in FACTS.items()},
+        "support": _support(torch_version) | (_one_assembler() if on_gpu else {}),
     }
+
+
+def _support(torch_version: str) -> dict[str, Any]:
+    return {name: {"supported": Version(torch_version) >= Version(since), "why": why} for name, (since, why) in FACTS.items()}
+
+
+def _one_assembler() -> dict[str, Any]:
+    """Whether torch's compile pool and the process itself assemble with the same ptxas when nobody names one."""
+    pools, own = (assembler.version(found) for found in (assembler.torchs_ptxas(), assembler.tritons_ptxas()))
+    why = "the compile pool and the process assemble with one ptxas"
+    if differ := pools is not None and pools != own:
+        why = (
+            f"the compile pool assembles with torch's ptxas {pools}, the process with Triton's {own}: kernels are not found again "
+            f"and compile anew in a warm start, unless {assembler.VARIABLE} names one of them (workers here: torch's)"
+        )
+    return {"one_ptxas": {"supported": not differ, "why": why}}
 
 
 def _torch() -> tuple[str, str | None]:

@@ -12,7 +12,13 @@ from typing import Any
 
 from stages.core import digest, paths
 
-DRIVERS = ("stages.workers.starting", "stages.workers.walking", "stages.workers.evidence", "stages.workers.profiling")
+DRIVERS = (
+    "stages.instruments.assembler",
+    "stages.workers.starting",
+    "stages.workers.walking",
+    "stages.workers.evidence",
+    "stages.workers.profiling",
+)
 MORE = {"failed": (), "refuted": (), "wrong": ("stages.workers.checking",), "slower": ("stages.workers.timing",)}
 LARGEST_FILE_BYTES = 64 << 20
 

@@ -38,6 +38,10 @@ CACHES = Path(tempfile.mkdtemp(prefix="reproduce-"))
 os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(CACHES / "inductor"))
 os.environ.setdefault("TRITON_CACHE_DIR", str(CACHES / "triton"))
 
+from stages.instruments import assembler
+
+os.environ.update(assembler.variables())
+
 SETTINGS: dict[str, Any] = {settings}
 PLAN: dict[str, Any] = {plan}
 REQUESTS: list[dict[str, Any]] = {requests}

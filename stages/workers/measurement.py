@@ -28,7 +28,7 @@ from stages.core.records.base import Hashes
 from stages.core.records.plan import Plan
 from stages.core.settings import read_params
 from stages.core.timestamps import now
-from stages.instruments import hardware
+from stages.instruments import assembler, hardware
 from stages.workers.device_lock import device_lock
 from stages.workers.process import Worker, WorkerFailed
 
@@ -68,7 +68,7 @@ class Study:
 
 def cache_folder(study: Study, settings: Settings) -> Path:
     """Where one mode's compile caches live: the same for every stage, another for whatever decides the kernels."""
-    environment = {key: study.environment[key] for key in ("device", "gpu", "torch", "torch_cuda", "triton")}
+    environment = {key: study.environment.get(key) for key in ("device", "gpu", "torch", "torch_cuda", "triton", "ptxas")}
     launch = asdict(settings.launch)
     key = digest.of_document(
         [settings.model, settings.mode, settings.precision, environment, launch, study.plan.capture_sizes, study.plan.prompt_sizes]
@@ -106,6 +106,7 @@ def worker(
         "OMP_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,
         "PYTHONHASHSEED": "0",
+        **assembler.variables(),
         **(variables or {}),
     }
     return Worker(order, environment, settings.launch.request_timeout_s)
