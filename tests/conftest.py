@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -36,6 +37,14 @@ def _no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in _outside_settings():
         if name not in _KEPT:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _compiler_limits() -> Iterator[None]:
+    """The recompile limit that a mode sets for its own process does not reach the next test."""
+    yield
+    if limits := sys.modules.get("torch.compiler.config"):
+        limits.recompile_limit, limits.fail_on_recompile_limit_hit = 8, False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
