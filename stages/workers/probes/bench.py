@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from stages.core.build import build
-from stages.workers.service import Service, generator_of, random_prompts
+from stages.workers.service import Outputs, Service, generator_of, random_prompts
 
 REFERENCE_PRECISION = {"fp32": "fp64", "bf16": "fp32"}
 ERROR_MULTIPLE = {"fp32": 3.0, "bf16": 2.0}
@@ -18,8 +18,20 @@ ERROR_FLOOR = {"fp32": 1e-6, "bf16": 1e-3}
 TIE = 4.0
 """Times eager's largest logit error at a step: a token no further below the best one is as good as it."""
 STEPS_OF_AN_ANSWER = 2
+LONGEST_GENERATION = 16
+NUM_LENGTHS = 8
 
 Hook = Callable[[Service], None]
+
+
+class Reference(Service):
+    """Without padding: a prompt of any length is a shape of its own."""
+
+    def prefill(self, slot: int, prompt: torch.Tensor) -> Outputs:
+        """One prompt [n] (device tensor) into a slot."""
+        self.length.fill_(len(prompt))
+        self.slot.fill_(slot)
+        return self._prefill(prompt[None], self.length, self.slot, self.tokens, self.positions, self.keys, self.values)  # type: ignore[no-any-return]
 
 
 @dataclass
@@ -59,7 +71,7 @@ def set_up(service: Service, precision: str, baseline: dict[str, Any], calls_per
     higher = REFERENCE_PRECISION[precision]
     module = service.model.load(service.device, higher)
     copy_weights(service.module, module)
-    reference = Service(module, service.model, build(baseline, "mode"), service.plan, service.device, higher)
+    reference = Reference(module, service.model, build(baseline, "mode"), service.plan, service.device, higher)
     eager.draw = reference.draw = service.draw
     return Bench(service, eager, reference, precision, calls_per_shape, num_examples)
 
@@ -78,9 +90,9 @@ def copy_weights(source: Any, target: Any) -> None:
 
 
 def prompt_lengths(service: Service, rows: int) -> list[int]:
-    """Lengths at most the smallest planned prompt, different from row to row."""
-    smallest = service.plan.prompt_sizes[0]
-    return [max(1, smallest - (3 * slot) % max(1, smallest // 2)) for slot in range(rows)]
+    """From the longest prompt of the smallest planned size that leaves room to generate, to an eighth of it; rows differ."""
+    longest = max(1, min(service.plan.prompt_sizes[0], service.plan.context_tokens - LONGEST_GENERATION))
+    return [max(1, longest // (1 + slot % NUM_LENGTHS) - slot // NUM_LENGTHS) for slot in range(rows)]
 
 
 def admit(service: Service, rows: int, seed: int, before: Hook | None = None) -> list[torch.Tensor]:

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import torch
 
-from stages.workers.probes.bench import TIE, Bench, admit, prompt_lengths
+from stages.workers.probes.bench import LONGEST_GENERATION, TIE, Bench, admit, prompt_lengths
 from stages.workers.probes.probe import Document, Probe, held_to
 from stages.workers.service import Service
 
-LONGEST = 16
 SEED = 11
 
 
@@ -25,7 +24,7 @@ class Parting(NamedTuple):
 
 def _run(bench: Bench) -> Iterator[Document]:
     rows = bench.sizes[-1]
-    steps = min(LONGEST, bench.service.plan.context_tokens - max(prompt_lengths(bench.service, rows)))
+    steps = min(LONGEST_GENERATION, bench.service.plan.context_tokens - max(prompt_lengths(bench.service, rows)))
     logits = _generate(bench.eager, rows, steps)
     exact = _generate(bench.reference, rows, steps, forced=logits.argmax(dim=-1))
     chosen = _generate(bench.service, rows, steps).argmax(dim=-1)
