@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable
 
@@ -36,7 +37,7 @@ def run_command(main: Callable[[], int | None]) -> None:
     except OSError as error:
         if error.errno not in _USER_ERRNO:
             raise
-        print_error(f"{error.filename or 'disk'}: {error.strerror}; free some space or fix the permissions, then run again")
+        print_error(f"{error.filename or 'disk'}: {error.strerror}; {_remedy(error)}, then run again")
         status = EXIT_USER_ERROR
     sys.exit(status)
 
@@ -46,4 +47,9 @@ def print_error(message: str) -> None:
     sys.stderr.write(f"error: {message}\n")
 
 
-_USER_ERRNO = {13, 28, 30, 122}  # EACCES, ENOSPC, EROFS, EDQUOT
+def _remedy(error: OSError) -> str:
+    return "move what lies there" if error.errno in _IN_THE_WAY else "free some space or fix the permissions"
+
+
+_IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP}
+_USER_ERRNO = {errno.EPERM, errno.EACCES, errno.EFBIG, errno.ENOSPC, errno.EROFS, errno.EDQUOT, *_IN_THE_WAY}

@@ -52,6 +52,12 @@ def test_disk_that_cannot_be_written_is_one_line(number: int, capsys: pytest.Cap
     assert text.startswith(f"error: record.json: {os.strerror(number)}")
 
 
+@pytest.mark.parametrize("number", [errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG])
+def test_something_in_the_way_is_one_line(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    status, text = ended(raising(OSError(number, os.strerror(number), "record.json")), capsys)
+    assert (status, text) == (2, f"error: record.json: {os.strerror(number)}; move what lies there, then run again\n")
+
+
 def test_fault_of_the_program_is_not_hidden() -> None:
     with pytest.raises(OSError, match="Bad file descriptor"):
         run_command(raising(OSError(errno.EBADF, os.strerror(errno.EBADF))))
