@@ -68,8 +68,8 @@ def read_study(folder: Path, params: Params) -> StudyRecords:
     modes = params.modes
     return StudyRecords(
         params=params,
-        environment=base.read_json(folder / "environment.json"),
-        configs={mode: _yaml(folder / "config" / f"{mode}.yaml") for mode in modes},
+        environment=base.read_environment(folder),
+        configs={mode: _composed(folder / "config" / f"{mode}.yaml") for mode in modes},
         factorials=factorials,
         plan=base.read(folder / "trace" / "plan.json", Plan),
         warmup={mode: read_or_skipped(folder, "warmup", mode, WarmupRecord) for mode in modes},
@@ -113,6 +113,13 @@ def _factorial(folder: Path, name: str) -> dict[str, str]:
     if not isinstance(cells, dict) or not all(isinstance(mode, str) for mode in cells.values()):
         raise UserError(f"{path}:modes", "must map cell keys (E, C, R, CR) to modes", cells, "Run python -m stages.compose.")
     return {str(cell): mode for cell, mode in cells.items()}
+
+
+def _composed(path: Path) -> dict[str, Any]:
+    document = _yaml(path)
+    if not isinstance(document.get("model"), dict):
+        raise UserError(f"{path}:model", "must be a mapping", document.get("model"), "Run python -m stages.compose again.")
+    return document
 
 
 def _yaml(path: Path) -> dict[str, Any]:

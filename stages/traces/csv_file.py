@@ -40,7 +40,7 @@ class Row:
     def seconds(self, column: str) -> float:
         """A time from 0 to 10^9 s. Raises UserError otherwise."""
         try:
-            value = float(self.cells[column])
+            value = float(self.cells[column].replace("_", "no digit"))  # Python reads 1_0 as 10
         except ValueError as error:
             raise self.refused(column, "must be a number of seconds") from error
         if not 0 <= value <= MAX_SECONDS:

@@ -45,7 +45,7 @@ class Study:
     @cached_property
     def environment(self) -> dict[str, Any]:
         """environment.json."""
-        return dict(base.read_json(self.folder / "environment.json"))
+        return base.read_environment(self.folder)
 
     @cached_property
     def plan(self) -> Plan:

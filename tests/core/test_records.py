@@ -9,7 +9,7 @@ import pytest
 
 from stages.core import atomic
 from stages.core.errors import UserError
-from stages.core.records.base import Hashes, read, write
+from stages.core.records.base import Hashes, read, read_environment, write
 from stages.core.records.correctness import Answers, Check, CorrectnessRecord
 
 RECORD = CorrectnessRecord(
@@ -55,3 +55,30 @@ def test_file_that_is_no_record_is_one_line(content: bytes, tmp_path: Path) -> N
         read(file, CorrectnessRecord)
     with pytest.raises(UserError, match=r"must exist; got no such file. Run dvc repro first"):
         read(tmp_path / "nothing.json", CorrectnessRecord)
+
+
+@pytest.mark.parametrize("changes", [{"data": None}, {"status": "failed"}])
+def test_a_record_has_data_exactly_when_it_is_ok(changes: dict[str, Any], tmp_path: Path) -> None:
+    atomic.write_json(tmp_path / "record.json", RECORD.model_dump(mode="json") | changes)
+    with pytest.raises(UserError, match=r"data must be there exactly when status is ok; .*dvc repro"):
+        read(tmp_path / "record.json", CorrectnessRecord)
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_a_number_that_is_none_is_refused(constant: str, tmp_path: Path) -> None:
+    file = tmp_path / "record.json"
+    file.write_text(RECORD.model_dump_json().replace("0.1", constant))
+    with pytest.raises(UserError, match=f"must be JSON; got {constant} is no JSON number"):
+        read(file, CorrectnessRecord)
+
+
+@pytest.mark.parametrize("content", ["null", "[]", "{}", '{"device": "tpu"}'])
+def test_an_environment_without_a_device_is_one_line(content: str, tmp_path: Path) -> None:
+    (tmp_path / "environment.json").write_text(content)
+    with pytest.raises(UserError, match=r"environment.json: must name the device, cpu or cuda; got"):
+        read_environment(tmp_path)
+
+
+def test_an_environment_is_read_as_it_is(tmp_path: Path) -> None:
+    atomic.write_json(tmp_path / "environment.json", {"device": "cpu", "torch": "2.11.0"})
+    assert read_environment(tmp_path) == {"device": "cpu", "torch": "2.11.0"}

@@ -47,6 +47,7 @@ def test_a_byte_order_mark_blank_lines_and_crlf_are_accepted(tmp_path: Path) -> 
         (HEADER + "0,0," + "9" * 5000 + ",1\n", "line 2, column prompt_tokens: must be a whole number of tokens, from 1"),
         (HEADER + "0,0,²,1\n", "line 2, column prompt_tokens: must be a whole number of tokens"),
         (HEADER + "0,soon,1,1\n", "line 2, column arrival_s: must be a number of seconds; got soon"),
+        (HEADER + "0,1_0,1,1\n", "line 2, column arrival_s: must be a number of seconds; got 1_0"),
         (HEADER + "0,nan,1,1\n", "line 2, column arrival_s: must be a number of seconds from 0"),
         (HEADER + "0,1e308,1,1\n", "line 2, column arrival_s: must be a number of seconds from 0"),
         (HEADER + '0,0,1,1\n\n"1\n",1,1,x\n', "line 5, column output_tokens: must be a whole number of tokens; got x"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from stages.core import atomic
 from stages.core.errors import UserError
@@ -58,6 +58,12 @@ class Record(BaseModel, Generic[Data]):
     host: Host = Host()
     data: Data | None = None
 
+    @model_validator(mode="after")
+    def _has_data_when_ok(self) -> Self:
+        if (self.status == "ok") != (self.data is not None):
+            raise ValueError("data must be there exactly when status is ok")
+        return self
+
 
 RecordType = TypeVar("RecordType", bound=BaseModel)
 
@@ -80,8 +86,20 @@ def read(path: Path, record_type: type[RecordType]) -> RecordType:
 def read_json(path: Path) -> Any:
     """Read a JSON file. Raises UserError when it is missing or not JSON."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
     except FileNotFoundError as error:
         raise UserError(str(path), "must exist", "no such file", "Run dvc repro first.") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except ValueError as error:  # not UTF-8, not JSON, or NaN
         raise UserError(str(path), "must be JSON", str(error), "Delete the file and run dvc repro.") from error
+
+
+def read_environment(folder: Path) -> dict[str, Any]:
+    """environment.json of a study. Raises UserError when it is missing, broken or names no device."""
+    document = read_json(folder / "environment.json")
+    if not isinstance(document, dict) or document.get("device") not in ("cpu", "cuda"):
+        raise UserError(f"{folder}/environment.json", "must name the device, cpu or cuda", document, "Run python -m stages.environment.")
+    return document
+
+
+def _no_number(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON number")
