@@ -25,13 +25,14 @@ from stages.core.build import build
 from stages.core.composed import BESIDE_THE_MODE, relevant_config, typed_settings
 from stages.core.errors import UserError, run_command
 from stages.core.factorial_settings import FactorialSettings, checked_factorial
-from stages.core.records.base import read_json
+from stages.core.records.base import read_environment
 from stages.core.settings import BASELINE, Params, read_params
 from stages.core.typed_yaml import typed
 from stages.traces.planning import PlanSettings
 
 SECTIONS = ("model", "mode", "trace", "measure")  # their keys may be overridden, the choice itself may not
 GROUPS = (*SECTIONS, "factorial")
+NOT_CHOSEN = ("code", "baseline", "hydra")  # written here, or without effect
 BESIDE_BASELINE = tuple(stage for stage, keys in BESIDE_THE_MODE.items() if "baseline" in keys)
 MEASURING_STAGES = ("warmup", "capture", "steady_state", "load", "correctness")
 
@@ -78,7 +79,7 @@ def _hydra(params: Params, mode: str, device: str, conf: Path, factorial: str | 
         if name not in _names(conf, group):
             raise UserError(group, f"must name a file in conf/{group}/", name, f"Available: {', '.join(_names(conf, group))}.")
     values = _values(params, device)
-    _check_overrides(params.overrides, {*GROUPS, *values})
+    _check_overrides(params.overrides, {*GROUPS, *values, *NOT_CHOSEN})
     try:
         with initialize_config_dir(config_dir=str(conf), version_base="1.3"):
             composed = compose("config", overrides=[*(f"{key}={value}" for key, value in choices.items()), *params.overrides])
@@ -108,9 +109,13 @@ def _values(params: Params, device: str) -> dict[str, Any]:
 
 def _check_overrides(overrides: list[str], own: set[str]) -> None:
     """An override of a choice that params.yaml makes elsewhere would leave two answers to one question."""
+    seen: set[str] = set()
     for override in overrides:
         key = re.split("[=@]", override.lstrip("+~"))[0]
-        if key in own or key.split(".")[0] in own - set(SECTIONS):
+        if key in seen and not override.startswith("~"):
+            raise UserError("overrides", f"must not set {key} twice", ", ".join(overrides), "Remove one of the two.")
+        seen |= set() if override.startswith("~") else {key}
+        if key in own or re.split("[./]", key)[0] in own - set(SECTIONS):
             raise UserError("overrides", f"must not override {key}, which is chosen elsewhere", override, "Set it where it is chosen.")
 
 
@@ -142,7 +147,7 @@ def _write(folder: Path, documents: dict[str, Any]) -> None:
 def main() -> None:
     """Compose the study that params.yaml names."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    environment = read_json(paths.latest() / "environment.json")
+    environment = read_environment(paths.latest())
     _write(paths.latest() / "config", compose_study(read_params(), environment["device"], paths.root() / "conf"))
 
 

@@ -260,3 +260,32 @@ def test_environment_must_have_been_described(tmp_path: Path) -> None:
     status, text = command.run()
     assert (status, text.count("\n")) == (2, 1)
     assert "environment.json: must exist; got no such file. Run dvc repro first." in text
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["seed=-1"], "seed: must be from 0 to .*; got -1"),
+        (["measure.load.duration_s=1e10"], "measure.load.duration_s: must be above 0 and at most 1e"),
+        (["launch.request_timeout_s=1e300"], "launch.request_timeout_s: must be at most"),
+        (["launch.num_threads=100000"], "launch.num_threads: must be above 0 and at most 4096; got 100000"),
+        (["+measure.load.gamma_shape=1e-9"], "measure.load.gamma_shape: must be from 0.001"),
+        (["measure.steady_state.twins=3"], "measure.steady_state.twins: must be true or false; got 3"),
+        (["model.tied=3"], "model.tied: must be true or false; got 3"),
+        (["model.rope_theta=inf"], "model.rope_theta: must be a finite number; got inf"),
+        (["+model.adapter_scale=nan"], "model.adapter_scale: must be a finite number; got nan"),
+        (["model.capture_sizes=[a]"], r"model.capture_sizes\[0\]: .*; got a"),
+        (["++code.warmup=x"], "overrides: must not override code.warmup"),
+        (["++baseline.name=x"], "overrides: must not override baseline.name"),
+        (["hydra.run.dir=/tmp/x"], "overrides: must not override hydra.run.dir"),
+        (["hydra/launcher=x"], "overrides: must not override hydra/launcher"),
+        (["seed=1", "++seed=2"], "overrides: must not set seed twice; got seed=1, "),
+    ],
+)
+def test_an_override_that_would_be_misread_is_refused(overrides: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        composed(overrides=overrides)
+
+
+def test_a_key_may_be_deleted_and_given_again() -> None:
+    assert composed(overrides=["~measure.load.grace_s", "+measure.load.grace_s=3"])["measure"]["load"]["grace_s"] == 3

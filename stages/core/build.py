@@ -16,7 +16,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from stages.core.errors import UserError
-from stages.core.typed_yaml import culprit
+from stages.core.typed_yaml import check_kinds, culprit, value_at
 
 ALLOWED = ("stages.modes.", "stages.models.", "stages.traces.")
 
@@ -34,7 +34,9 @@ def build(node: Mapping[str, Any], key: str) -> Any:
         missing = sorted(OmegaConf.missing_keys(typed))
         if missing:
             raise UserError(f"{key}.{missing[0]}", "must be given", "nothing", f"Set it in conf/{key}/ or by an override.")
-        return OmegaConf.to_object(typed)
+        made = OmegaConf.to_object(typed)
+        check_kinds(made, settings, f"{key}.")
+        return made
     except OmegaConfBaseException as error:
         raise _explained(error, key, target, settings) from error
 
@@ -59,4 +61,4 @@ def _explained(error: OmegaConfBaseException, key: str, target: type, settings: 
     where = getattr(error, "full_key", None) or culprit(target, settings)
     first_line = str(error).split("\n")[0]
     names = ", ".join(field.name for field in dataclasses.fields(target))
-    return UserError(f"{key}.{where}", first_line, settings.get(str(where).split(".")[0], "nothing"), f"Keys here: {names}.")
+    return UserError(f"{key}.{where}", first_line, value_at(settings, str(where)), f"Keys here: {names}.")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.core.errors import UserError
-from stages.core.settings import PRECISIONS, Slo
+from stages.core.settings import LONGEST_S, PRECISIONS, Slo
 from stages.core.typed_yaml import load_yaml, one_of, positive, typed
 
 MAY_BE_ZERO = ("warm_starts", "artifact_starts", "search_s", "target_width", "sampled_requests")
@@ -77,7 +77,9 @@ class LoadSettings:
     one_worker: bool = False
 
     def __post_init__(self) -> None:
-        """Raise UserError for an unknown process."""
+        """Raise UserError for an unknown process, or a shape with which nearly all gaps are 0 (or all are alike)."""
+        if not 1e-3 <= self.gamma_shape <= 1e4:
+            raise UserError("measure.load.gamma_shape", "must be from 0.001 to 10000", self.gamma_shape, "0.5 is bursty, 1 is poisson.")
         if self.process not in ARRIVALS:
             raise UserError("measure.load.process", f"must be one of {', '.join(ARRIVALS)}", self.process, "Fix it.")
 
@@ -149,6 +151,17 @@ class Settings:
         one_of("precision", self.precision, PRECISIONS)
         for key, value in vars(self.launch).items():
             positive(f"launch.{key}", [value], "Fix conf/launch/ or the override.")
+        for key, value, most in self._bounded():
+            if not 0 < value <= most:
+                raise UserError(key, f"must be above 0 and at most {most:g}", value, "Fix conf/ or the override.")
+        if not 0 <= self.seed < 2**32:
+            raise UserError("seed", "must be from 0 to 2**32 - 1", self.seed, "Any small number does.")
+
+    def _bounded(self) -> list[tuple[str, float, float]]:
+        """Numbers that a clock, a process or a generator of arrivals takes only up to a bound."""
+        times = [(f"measure.load.{key}", getattr(self.measure.load, key), LONGEST_S) for key in ("duration_s", "grace_s")]
+        launch = [("launch.request_timeout_s", self.launch.request_timeout_s, 1e7), ("launch.num_threads", self.launch.num_threads, 4096)]
+        return [*times, *launch]
 
 
 def relevant_config(stage: str, settings: Settings) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,8 @@ from stages.core.typed_yaml import load_yaml, one_of, positive, typed, unique
 BASELINE = "eager"
 PRECISIONS = ("fp32", "bf16")
 DEVICES = ("auto", "cpu", "cuda")
+LONGEST_S = 1e9
+"""Thirty years: the longest life of a worker, the longest wait."""
 
 
 @dataclass(kw_only=True)
@@ -53,6 +54,8 @@ class Params:
 
     def __post_init__(self) -> None:
         """Check values and lists."""
+        if not self.name.strip() or not self.name.isprintable() or len(self.name) > 100:
+            raise UserError("name", "must be one line of 1 to 100 characters", self.name, "Name the study.")
         one_of("device", self.device, DEVICES)
         one_of("precision", self.precision, PRECISIONS)
         for key in ("modes", "factorials", "arrival_rates", "lifetimes_s"):
@@ -64,8 +67,10 @@ class Params:
             raise UserError("modes", f"must list {BASELINE}, the baseline of every comparison", self.modes, f"Add {BASELINE}.")
         for rate in self.arrival_rates:
             if rate != "recorded" and not _is_rate(rate):
-                raise UserError("arrival_rates", "must be positive numbers (1/s) or `recorded`", rate, "Fix params.yaml.")
+                raise UserError("arrival_rates", "must be positive numbers (1/s, 1e-6 to 1e6) or `recorded`", rate, "Fix params.yaml.")
         positive("lifetimes_s", self.lifetimes_s)
+        if max(self.lifetimes_s) > LONGEST_S:
+            raise UserError("lifetimes_s", f"must be at most {LONGEST_S:g} s", max(self.lifetimes_s), "Fix params.yaml.")
         positive("slo.ttft_ms", [self.slo.ttft_ms])
         positive("slo.tpot_ms", [self.slo.tpot_ms])
         if self.device_memory_bytes is not None:
@@ -73,7 +78,7 @@ class Params:
 
 
 def _is_rate(rate: Any) -> bool:
-    return isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0 and math.isfinite(rate)
+    return isinstance(rate, int | float) and not isinstance(rate, bool) and 1e-6 <= rate <= 1e6
 
 
 def params_file() -> Path:

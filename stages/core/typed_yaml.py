@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -14,6 +16,9 @@ from yaml import YAMLError
 from stages.core.errors import UserError
 
 Schema = TypeVar("Schema")
+LARGEST = 10**15
+"""No time, count or size that a study may ask for is larger; larger ones overflow clocks and floats."""
+_SCALARS = re.compile(r"(list\[|dict\[str, )(str|int|float)\]")
 
 
 def load_yaml(file: Path) -> Any:
@@ -22,6 +27,10 @@ def load_yaml(file: Path) -> Any:
         return OmegaConf.to_container(OmegaConf.load(file), resolve=True)
     except FileNotFoundError as error:
         raise UserError(str(file), "must exist", "no such file", "Run dvc repro, or restore it from git.") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise UserError(str(file), "must be a mapping or a list", str(error), "Start from the file in git.") from error
     except (YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
         raise UserError(str(file), "must be YAML", " ".join(str(error).split())[:200], "Fix the file.") from error
 
@@ -35,14 +44,15 @@ def typed(schema: type[Schema], document: Any, where: str) -> Schema:
         missing = sorted(OmegaConf.missing_keys(merged))
         if missing:
             raise UserError(f"{where}: {missing[0]}", "must be given", "nothing", "Add it.")
-        return cast(Schema, OmegaConf.to_object(merged))
+        made = OmegaConf.to_object(merged)
+        check_kinds(made, document, f"{where}: ")
+        return cast(Schema, made)
     except OmegaConfBaseException as error:
         cause = error.__cause__ or error.__context__
         if isinstance(cause, UserError):
             raise cause from error
         key = getattr(error, "full_key", None) or culprit(schema, document)
-        value = getattr(error, "value", None) or document.get(key)
-        raise UserError(f"{where}: {key}", str(error).split("\n")[0], value, "Fix or remove the key.") from error
+        raise UserError(f"{where}: {key}", str(error).split("\n")[0], value_at(document, str(key)), "Fix or remove the key.") from error
 
 
 def culprit(schema: type, document: Mapping[str, Any]) -> str:
@@ -53,6 +63,45 @@ def culprit(schema: type, document: Mapping[str, Any]) -> str:
         except OmegaConfBaseException:
             return key
     return "?"
+
+
+def value_at(document: Mapping[str, Any], key: str) -> Any:
+    """The value at a path like `slo.ttft_ms` or `modes[0]`, as it was given; `nothing` where there is none."""
+    value: Any = document
+    for part in re.findall(r"[^.\[\]]+", key):
+        try:
+            value = value[int(part)] if isinstance(value, list) else value[part]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return "nothing"
+    return value
+
+
+def check_kinds(made: Any, document: Mapping[str, Any], where: str) -> None:
+    """Refuse what OmegaConf takes in silence: a number for a bool, a list among scalars, NaN and infinity. Raises UserError."""
+    for field in fields(made):
+        given, key, kind = document.get(field.name), f"{where}{field.name}", str(field.type)
+        if kind.startswith("bool") and given is not None and not isinstance(given, bool):
+            raise UserError(key, "must be true or false", given, "Fix or remove the key.")
+        if _SCALARS.fullmatch(kind) and any(isinstance(item, list | dict) for item in items(given)):
+            raise UserError(key, f"must hold single values ({kind})", given, "Take the brackets away.")
+        value = getattr(made, field.name)
+        if is_dataclass(value) and isinstance(given, dict):
+            check_kinds(value, given, f"{key}.")
+        else:
+            check_finite(given, key)
+
+
+def items(node: Any) -> list[Any]:
+    """The elements of a list, the values of a mapping; nothing for anything else."""
+    return list(node.values()) if isinstance(node, dict) else node if isinstance(node, list) else []
+
+
+def check_finite(node: Any, key: str) -> None:
+    """Raise UserError for NaN or infinity anywhere in a document."""
+    if isinstance(node, float) and not math.isfinite(node):
+        raise UserError(key, "must be a finite number", node, "Fix or remove the key.")
+    for name, item in node.items() if isinstance(node, dict) else enumerate(items(node)):
+        check_finite(item, f"{key}.{name}")
 
 
 def one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
@@ -69,7 +118,9 @@ def unique(key: str, values: list[Any]) -> None:
 
 
 def positive(key: str, values: list[Any], remedy: str = "Fix params.yaml.") -> None:
-    """Raise UserError unless every value is above zero and finite."""
+    """Raise UserError unless every value is above zero and at most `LARGEST`; NaN never is."""
     for value in values:
-        if not (value > 0 and math.isfinite(value)):
+        if not 0 < value < math.inf:
             raise UserError(key, "must be positive and finite", value, remedy)
+        if value > LARGEST:
+            raise UserError(key, f"must be at most {LARGEST:g}", value, remedy)

@@ -35,7 +35,16 @@ def test_a_study_without_the_baseline_is_refused(tmp_path: Path) -> None:
     [
         ({"name": "absent"}, "params.yaml: name: must be given"),
         ({"modell": "tiny"}, "params.yaml: modell: "),
-        ({"modes": "eager"}, "params.yaml: modes: .*got 'eager'"),
+        ({"modes": "eager"}, "params.yaml: modes: .*got eager"),
+        ({"modes": ["eager", ["compile"]]}, r"params.yaml: modes: must hold single values \(list\[str\]\); got "),
+        ({"overrides": [["seed=1"]]}, "params.yaml: overrides: must hold single values"),
+        ({"name": ""}, "name: must be one line of 1 to 100 characters; got "),
+        ({"name": "two\nlines"}, "name: must be one line"),
+        ({"slo": {"z": 1}}, "params.yaml: slo.z: .*; got 1. Fix"),
+        ({"device_memory_bytes": 10**30}, "device_memory_bytes: must be at most 1e\\+15"),
+        ({"arrival_rates": [10**400]}, "arrival_rates: must be positive numbers"),
+        ({"arrival_rates": [1e300]}, "arrival_rates: must be positive numbers .*; got 1e"),
+        ({"lifetimes_s": [1e10]}, "lifetimes_s: must be at most 1e\\+09 s; got 10000000000"),
         ({"modes": []}, "modes: must name at least one; "),
         ({"modes": ["eager", "eager"]}, "modes: must not list anything twice; got eager. Remove"),
         ({"factorials": ["x", "x"]}, "factorials: must not list anything twice"),
@@ -84,4 +93,11 @@ def test_file_that_is_not_text_is_one_user_error(tmp_path: Path) -> None:
 
 def test_missing_file_is_one_user_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"must exist; got no such file"):
+        read_params(tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize("text", ["3", "true", "1.5"])
+def test_a_file_that_holds_one_value_is_one_user_error(text: str, tmp_path: Path) -> None:
+    (tmp_path / "params.yaml").write_text(text)
+    with pytest.raises(UserError, match=r"params.yaml: must be a mapping or a list; got "):
         read_params(tmp_path / "params.yaml")
