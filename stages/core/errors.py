@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import sys
 from collections.abc import Callable
 
@@ -26,6 +27,9 @@ def _shown(value: object) -> str:
 
 def run_command(main: Callable[[], int | None]) -> None:
     """Run a command's `main` and exit: 0 or its own status, 2 for a user error, 130 for Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a locale without the sign prints `?`
     try:
         status = main() or 0
     except UserError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -61,3 +63,10 @@ def test_something_in_the_way_is_one_line(number: int, capsys: pytest.CaptureFix
 def test_fault_of_the_program_is_not_hidden() -> None:
     with pytest.raises(OSError, match="Bad file descriptor"):
         run_command(raising(OSError(errno.EBADF, os.strerror(errno.EBADF))))
+
+
+def test_a_locale_without_a_sign_ends_no_command() -> None:
+    code = r"from stages.core.errors import run_command; run_command(lambda: print('a \u00b7 b'))"
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "a ? b\n", "")
