@@ -61,8 +61,10 @@ def compose_mode(params: Params, mode: str, device: str, conf: Path) -> dict[str
     settings = typed_settings(document, f"conf (mode {mode})")
     typed(PlanSettings, settings.measure.plan, "measure.plan")
     components = {key: build(getattr(settings, key), key) for key in ("model", "mode", "trace")}
-    if components["mode"].name != mode:
-        raise UserError("mode.name", f"must be {mode}, as its file", components["mode"].name, f"Fix conf/mode/{mode}.yaml.")
+    named = {f"{key}.name": component.name for key, component in components.items()} | {"measure.preset": settings.measure.preset}
+    for (key, name), file in zip(named.items(), (params.model, mode, params.trace, params.measure), strict=True):
+        if name != file:
+            raise UserError(key, f"must be {file}, as its file", name, f"Fix conf/{key.partition('.')[0]}/{file}.yaml or the override.")
     targets = {key: str(getattr(settings, key)["_target_"]) for key in components}
     complete = {key: {"_target_": targets[key], **asdict(component)} for key, component in components.items()}
     return {**document, **complete, "code": _code_hashes(targets, components)}

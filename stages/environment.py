@@ -22,7 +22,7 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from stages.core import atomic, paths, progress
+from stages.core import atomic, kept_studies, paths, progress
 from stages.core.errors import UserError, run_command
 from stages.core.settings import read_params
 from stages.instruments import assembler, hardware
@@ -123,7 +123,10 @@ def _compiler() -> str:
 def main() -> None:
     """Write environment.json if it changed."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    found = describe(read_params().device)
+    params = read_params()
+    if params.gate.baseline:
+        kept_studies.study_file(params.gate.baseline)  # `gate` needs it once all is measured
+    found = describe(params.device)
     progress.restart()
     atomic.write_json(paths.latest() / "environment.json", found)
 

@@ -206,6 +206,13 @@ def test_broken_file_in_conf_is_one_user_error(file: str, text: str, message: st
     assert "\n" not in str(error_info.value)
 
 
+@pytest.mark.parametrize(("key", "file"), [("model.name", "tiny"), ("trace.name", "smoke"), ("measure.preset", "smoke")])
+def test_what_a_file_is_called_is_no_setting(key: str, file: str) -> None:
+    given = replace(read_params(), model="tiny", trace="smoke", measure="smoke", overrides=[f"{key}=other"])
+    with pytest.raises(UserError, match=rf"{key}: must be {file}, as its file; got other. Fix conf/"):
+        compose_study(given, "cpu", CONF)
+
+
 def test_mode_must_be_called_what_its_file_is_called(tmp_path: Path) -> None:
     text = (CONF / "mode" / "eager.yaml").read_text().replace("name: eager", "name: other")
     with pytest.raises(UserError, match=r"mode.name: must be eager, as its file; got other"):

@@ -51,6 +51,15 @@ def test_pipeline_that_begins_has_done_nothing_yet(tmp_path: Path) -> None:
     assert json.loads(journal.read_text()) == {"seconds": {"load@eager": 5}, "done": []}
 
 
+def test_baseline_of_the_gate_must_be_there_before_anything_is_measured(tmp_path: Path) -> None:
+    done = run(tmp_path, device="cpu", gate={"baseline": "never-kept"})
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("error: study: must be one of latest, ")
+    assert "got never-kept" in done.stderr
+    assert not (tmp_path / "study" / "environment.json").exists()
+    assert run(tmp_path, device="cpu", gate={"baseline": "cpu-known-answer"}).returncode == 0
+
+
 def test_torch_is_not_imported(tmp_path: Path) -> None:
     code = "import atexit, sys\natexit.register(lambda: print('torch' in sys.modules))"
     assert run(tmp_path, code, device="cpu").stdout == "False\n"

@@ -88,9 +88,12 @@ def read_attribution(folder: Path) -> AttributionRecord:
 def read_or_skipped(folder: Path, stage: str, item: str, record_type: type[AnyRecord]) -> AnyRecord:
     """A record, or one with status `skipped` when the file is not there. Raises UserError for a broken file."""
     path = folder / stage / f"{item}.json"
-    if path.exists():
-        return base.read(path, record_type)
-    return skipped(stage, item, record_type)
+    if not path.exists():
+        return skipped(stage, item, record_type)
+    record = base.read(path, record_type)
+    if (record.stage, record.item) != (stage, item):
+        raise UserError(str(path), f"must be the record of {stage}@{item}", f"{record.stage}@{record.item}", "Delete it and run dvc repro.")
+    return record
 
 
 def skipped(stage: str, item: str, record_type: type[AnyRecord]) -> AnyRecord:

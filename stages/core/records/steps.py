@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
 from stages.core.records.base import Document, Record
 
@@ -87,11 +87,11 @@ class Block(Document):
 
     cell: str
     mode: str
-    shape: str
+    shape: str = Field(pattern=r"^(decode|prefill)/[1-9]\d*$")
     set_index: int
     rotation_index: int
     order_index: int
-    wall_us: list[float]
+    wall_us: list[PositiveFloat]
     device_us: list[float]
     pipelined_us: float
     voided: str = ""
