@@ -14,10 +14,13 @@ def switch(study: Study) -> str:
     name, choice = chosen(study), headline_choice(study)
     if not name or choice is None:
         return ""
-    if not spans(study, "cold"):
+    along = spans(study, "cold")
+    if not along:
         return words.clean(_tested(study, name, choice[1]))
+    if len(along) == 1 or along[-1]["mode"] != name:
+        return ""
     parts = [_until(study, shorter_mode(study)), _between(study, choice[1]), _from(study, name)]
-    return words.clean(" ".join(text for text in parts if text)) if len(spans(study, "cold")) > 1 else ""
+    return words.clean(" ".join(text for text in parts if text))
 
 
 def _until(study: Study, other: str) -> str:

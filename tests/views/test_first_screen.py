@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from stages.views.configurations import configurations
 from stages.views.figures.lifetime import lifetime
 from stages.views.headline import why
@@ -81,6 +83,13 @@ def test_shorter_lives_say_until_when_why_undecided_and_what_turns_it(example: d
     example["verdict"]["spans"]["2"] = {"cold": [{"mode": mode, "from_s": from_s} for mode, from_s in spans]}
     said = "cuda_graph up to 16.7 min cold. Then undecided: completions of a, b are not told apart. "
     assert switch(example) == said + "From 120 min cold on compile_cuda_graph: completions within 1 %, and its p99 TPOT is lower."
+
+
+@pytest.mark.parametrize("spans", [["compile_cuda_graph"], ["undecided"], ["compile_cuda_graph", "undecided"]])
+def test_nothing_is_said_of_shorter_lives_where_no_span_leads_to_the_recommended_mode(spans: list[str], example: dict[str, Any]) -> None:
+    example["verdict"]["spans"]["2"] = {"cold": [{"mode": mode, "from_s": 7.4 * (1 + index)} for index, mode in enumerate(spans)]}
+    assert switch(example) == ""
+    assert lifetime(example) is not None
 
 
 def test_what_to_copy_is_given_for_longer_and_shorter_lives_and_a_short_runner_up(example: dict[str, Any]) -> None:
