@@ -9,17 +9,20 @@ go on; the exit status is then 1. Everything not given comes from params.yaml.
 
 from __future__ import annotations
 
+import os
 import sys
 from datetime import datetime
 from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from stages.core import paths
-from stages.core.errors import run_command
+from stages.core.errors import UserError, run_command
 from stages.core.settings import BASELINE, Params, read_params
 from stages.sweeps.choices import GROUPS, Choice, checked, key_of, swept_keys
 from stages.sweeps.jobs import run_cell
@@ -49,10 +52,20 @@ def main() -> int:
     swept = swept_keys(arguments)
     folder = _new_folder()
     sys.argv = [sys.argv[0], "-m", *_inserted(read_params(), swept), f"hydra.sweep.dir={folder}", *arguments]
-    job()
+    _expand(arguments)
     if not folder.exists():  # --help, --cfg and the like
         return 0
     return _closed(folder)
+
+
+def _expand(arguments: list[str]) -> None:
+    """Let Hydra run the cells. Raises UserError with what it says of the command line."""
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # else Hydra prints and exits by itself
+    try:
+        job()
+    except (HydraException, OmegaConfBaseException) as error:
+        said = str(error.__cause__ or error).split("Config search path")[0]
+        raise UserError("sweep", said, " ".join(arguments), "Fix the command line.") from error
 
 
 def _closed(folder: Path) -> int:

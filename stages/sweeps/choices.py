@@ -49,7 +49,7 @@ def checked(arguments: Sequence[str]) -> list[str]:
         if argument.startswith("-"):
             continue
         key = key_of(argument)
-        if argument[0] in "+~" or "=" not in argument:
+        if argument[:1] in ("", "+", "~", "=") or "=" not in argument:
             raise UserError("sweep", "takes key=value or key=a,b", argument, "New keys go into conf/ first.")
         refused = next((why for name, why in _REFUSED.items() if key == name or key.startswith(f"{name}.")), "")
         if refused:
