@@ -51,7 +51,8 @@ def pack(study: Study, mode: str, file: Path) -> Manifest:
     settings = study.settings(mode)
     source = cache_folder(study, settings) / _CONTENT
     if not source.is_file():
-        raise UserError(str(source), "must exist", "no such file", f"Run python -m stages.warmup --mode {mode} first.")
+        remedy = f"Run python -m stages.warmup --mode {mode} first; only a mode with kernels of the compiler leaves one."
+        raise UserError(str(source), "must exist", "no such file", remedy)
     content = source.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     manifest = Manifest(mode=mode, factors=factors(study, settings), sha256=digest, num_bytes=len(content), **_ready(study, mode))

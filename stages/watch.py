@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -60,6 +61,8 @@ def _program(command: list[str]) -> tuple[str, list[str]]:
     """The interpreter and the rest; a leading `python` may be given, and is then the one that runs."""
     has_interpreter = bool(command) and Path(command[0]).name.startswith("python") and Path(command[0]).suffix != ".py"
     interpreter, rest = (command[0], command[1:]) if has_interpreter else (sys.executable, command)
+    if shutil.which(interpreter) is None:
+        raise UserError("command", "must start with a Python that is installed, or with the script", interpreter, "Leave it out or fix it.")
     if rest[:1] == ["-m"] and len(rest) > 1:
         return interpreter, rest
     if not rest or not Path(rest[0]).is_file():

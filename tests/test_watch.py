@@ -231,3 +231,9 @@ def test_manual_capture_and_trees_replay_every_call_after_warm_up() -> None:
             graph.replay()
             trees(x)
         ledger.expect(num_recompiles=0, num_captures=0, num_recordings=0, num_replays=10, min_replayed=1.0)
+
+
+def test_interpreter_that_is_not_installed_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "serve.py").write_text("print(1)\n")
+    with pytest.raises(UserError, match=r"must start with a Python that is installed, or with the script; got python3.99"):
+        run(["python3.99", str(tmp_path / "serve.py")])

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from stages.core import paths
 from stages.core.errors import UserError
@@ -103,6 +104,7 @@ def _store() -> Iterator[_Store]:
     uri = tracking_uri()
     for name, value in _CLIENT_SETTINGS.items():
         os.environ.setdefault(name, value)
+    _check_address(uri)
     database = _writable_database(uri)
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
@@ -118,10 +120,19 @@ def _store() -> Iterator[_Store]:
         raise UserError("MLFLOW_TRACKING_URI", rule, uri, "The results are on disk: fix it and publish again.") from error
 
 
+def _check_address(uri: str) -> None:
+    try:
+        urlsplit(uri)
+    except ValueError as error:
+        raise UserError("MLFLOW_TRACKING_URI", f"must be an address ({error})", uri, "Fix it and publish again.") from error
+
+
 def _writable_database(uri: str) -> Path | None:
     if not uri.startswith("sqlite:///"):
         return None
     database = Path(uri.removeprefix("sqlite:///")).resolve()
+    if database.is_dir():
+        raise UserError("MLFLOW_TRACKING_URI", "must name a file, not a folder", uri, "Add the file's name: sqlite:///folder/mlflow.db.")
     if not os.access(database if database.exists() else database.parent, os.W_OK):
         raise UserError("MLFLOW_TRACKING_URI", "must be in an existing folder that can be written", uri, "Make it, or change it.")
     return database

@@ -199,3 +199,15 @@ def test_second_publisher_waits_and_then_gives_up(root: Path) -> None:
     with publishing_lock(), pytest.raises(UserError, match="held by another publish"), publishing_lock(wait_s=0.3):
         pass
     assert os.path.exists(root / "build" / "publish.lock")
+
+
+def test_folder_in_place_of_the_database_is_one_line_and_no_wait(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{root}")
+    with pytest.raises(UserError, match=r"MLFLOW_TRACKING_URI: must name a file, not a folder; got sqlite:///.* Add the file's name"):
+        publish_study(write_study(root / "reports" / "latest"))
+
+
+def test_text_that_is_no_address_is_one_line(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://[")
+    with pytest.raises(UserError, match=r"MLFLOW_TRACKING_URI: must be an address \(Invalid IPv6 URL\); got http://\["):
+        publish_study(write_study(root / "reports" / "latest"))
