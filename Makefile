@@ -77,7 +77,8 @@ ui: venv ## publish what is not yet in MLflow, then serve its UI on 127.0.0.1 (P
 	@python -m stages.publish
 	@uri="$${MLFLOW_TRACKING_URI:-sqlite:///$(CURDIR)/mlflow.db}"; case "$$uri" in \
 	http*) echo "published to $$uri: the server there has the UI" ;; \
-	*) echo "MLflow UI on http://127.0.0.1:$(PORT) (Ctrl-C ends it)"; exec mlflow server --host 127.0.0.1 --port '$(PORT)' --workers 1 \
+	*) printf '%s\n' "MLflow UI on http://127.0.0.1:$(PORT), in some seconds (Ctrl-C ends it)" \
+		"modes side by side: http://127.0.0.1:$(PORT)/#/experiments/1/runs?viewStateShareKey=opmode"; exec mlflow server --host 127.0.0.1 --port '$(PORT)' --workers 1 \
 		--backend-store-uri "$$uri" --artifacts-destination '$(CURDIR)/mlartifacts' ;; esac
 
 .PHONY: diagnose
