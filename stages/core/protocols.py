@@ -30,11 +30,15 @@ class Decoder(Protocol):
     """The module that a model loads: both calls work in place on static buffers, so a replayed graph is a whole step.
 
     Shapes: b decode batch, p padded prompt, B slots, v vocabulary. `keys` / `values`: one [B, kv_heads, context,
-    head_size] tensor a layer. int64 tokens, positions, length, slot.
+    head_size] tensor a layer. int64 tokens, positions, length, slot. Nobody else moves `tokens` and `positions` on: a
+    module that leaves them alone repeats its first step, and the probe `cache_cleared` fails, in eager too.
     """
 
     def decode(self, tokens: torch.Tensor, positions: torch.Tensor, keys: Any, values: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """One token for rows 0..b-1: tokens [b], positions [b] -> logits [b, v], next tokens [b]."""
+        """One token for rows 0..b-1: tokens [b], positions [b] -> logits [b, v], next tokens [b].
+
+        In place: `tokens` becomes the next tokens; `positions` moves on by one and stays at context - 1 at the end of a slot.
+        """
         ...
 
     def prefill(
@@ -47,7 +51,10 @@ class Decoder(Protocol):
         keys: Any,
         values: Any,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """One prompt [1, p] of real length [1] into slot [1]: logits [1, v] of its last token, next token [1]."""
+        """One prompt [1, p] of real length [1] into slot [1]: logits [1, v] of its last token, next token [1].
+
+        In place: `tokens` [B] at the slot becomes the next token, `positions` [B] at the slot the length (context - 1 at most).
+        """
         ...
 
     def parameters(self) -> Iterator[torch.nn.Parameter]:
