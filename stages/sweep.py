@@ -26,7 +26,7 @@ from stages.core.errors import UserError, run_command
 from stages.core.settings import BASELINE, Params, read_params
 from stages.sweeps.choices import GROUPS, Choice, checked, key_of, swept_keys
 from stages.sweeps.jobs import run_cell
-from stages.sweeps.results import read_cells
+from stages.sweeps.results import LOG_FILE, STUDY_FOLDER, read_cells
 from stages.sweeps.table import is_failed, remarks, table
 from stages.tracking.publishing import publish_sweep
 
@@ -40,7 +40,7 @@ def job(config: DictConfig) -> None:
     choices = [_choice(config, key_of(override), override.split("=", 1)[1]) for override in given]
     folder = Path(context.runtime.output_dir)
     console = Console(highlight=False)
-    console.print(f"{folder.name}: {' '.join(given)}", markup=False)
+    console.print(f"{folder.name}: {' '.join(given)}, log in {_shown(folder / LOG_FILE)}", markup=False, soft_wrap=True)
     result = run_cell(folder, choices)
     ending = f"failed in {result.stage}" if result.stage else f"done in {sum(result.seconds.values()):.0f} s"
     console.print(f"{folder.name}: {ending}", markup=False)
@@ -74,8 +74,14 @@ def _closed(folder: Path) -> int:
     console.print(table(folder, cells))
     for remark in remarks(folder, cells):
         console.print(remark, markup=False, soft_wrap=True)
+    console.print(f"reports: {_shown(folder)}/<cell>/{STUDY_FOLDER}/report.html", markup=False, soft_wrap=True)
     sys.stdout.write(f"{publish_sweep(folder)}\n")
     return int(any(is_failed(folder, cell) for cell in cells))
+
+
+def _shown(path: Path) -> str:
+    """From where the command runs, when it lies below."""
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def _inserted(params: Params, swept: list[str]) -> list[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from stages.core.records.base import read
 from stages.sweeps.choices import Choice
@@ -62,3 +64,13 @@ def test_cells_come_in_the_order_of_their_numbers_and_are_named_by_what_varies(s
     assert [found.cell for found in cells] == ["cell_1", "cell_2", "cell_10"]
     assert [described(found, varying(cells)) for found in cells] == ["mode=compile", "mode=eager", "mode=eager"]
     assert table(sweep, cells).row_count == 3
+
+
+def test_80_columns_break_a_long_name_and_no_number(sweep: Path) -> None:
+    named = {"choices": {"mode": "compile_coordinate_descent", "device": "cpu"}}
+    cells = [cell(sweep, 0, "eager"), cell(sweep, 1, "compile").model_copy(update=named)]
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(table(sweep, cells))
+    printed = console.export_text()
+    assert "compile_coordinate_descent" not in printed
+    assert all(name in printed for name in ("cold (s)", "sequence", "speed-up", "goodput", "answers"))
