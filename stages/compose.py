@@ -114,9 +114,10 @@ def _check_overrides(overrides: list[str], own: set[str]) -> None:
     seen: set[str] = set()
     for override in overrides:
         key = re.split("[=@]", override.lstrip("+~"))[0]
-        if key in seen and not override.startswith("~"):
-            raise UserError("overrides", f"must not set {key} twice", ", ".join(overrides), "Remove one of the two.")
-        seen |= set() if override.startswith("~") else {key}
+        if not override.startswith("~"):
+            if key in seen:
+                raise UserError("overrides", f"must not set {key} twice", ", ".join(overrides), "Remove one of the two.")
+            seen.add(key)
         if key in own or re.split("[./]", key)[0] in own - set(SECTIONS):
             raise UserError("overrides", f"must not override {key}, which is chosen elsewhere", override, "Set it where it is chosen.")
 

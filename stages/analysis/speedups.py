@@ -17,19 +17,19 @@ def used_factorials(records: StudyRecords, recommended: str) -> StudyRecords:
     A mode that several factorials timed takes its times and speed-ups from the first of them, so those that the verdict
     speaks of were measured beside the recommended mode wherever they were.
     """
-    names = sorted(records.steady_state, key=lambda name: not _timed(records.steady_state[name].data, recommended))
+    names = sorted(records.steady_state, key=lambda name: not _cells(records.steady_state[name].data, recommended))
     return replace(records, steady_state={name: records.steady_state[name] for name in names})
 
 
-def _timed(data: Rotations | None, mode: str) -> bool:
-    return data is not None and any(cell.mode == mode and cell.status == "ok" for cell in data.cells)
+def _cells(data: Rotations | None, mode: str) -> list[str]:
+    """Where one factorial timed a mode, its A/A twins among them."""
+    return [cell.cell for cell in data.cells if cell.mode == mode and cell.status == "ok"] if data else []
 
 
 def cells_of(records: StudyRecords, mode: str) -> list[tuple[Rotations, str]]:
     """Where a mode was timed: factorials in the order given, with its cell."""
     timed = [record.data for record in records.steady_state.values() if record.data]
-    cells = [(data, cell) for data in timed for cell in data.cells if cell.mode == mode and cell.status == "ok"]
-    return [(data, cell.cell) for data, cell in cells if not turns.is_twin(cell.cell)]
+    return [(data, cell) for data in timed for cell in _cells(data, mode) if not turns.is_twin(cell)]
 
 
 def compared(records: StudyRecords, mode: str, rotations: Rotations, cell: str, point: str) -> VsBaseline | None:

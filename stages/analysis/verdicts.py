@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from stages.analysis import arguments, eligibility, services, spans, wording
 from stages.analysis.candidates import Candidate, candidates_at
@@ -18,16 +18,18 @@ TPOT_SHARE = 0.05  # one load run a rate: smaller differences separate nothing
 
 def verdict(records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Mapping[str, FactorialAnswer]) -> Verdict:
     """The study's verdict from cold caches; a mode that is not confirmed, wrong, failed or unavailable is never recommended."""
-    rejected, recommended = _rejected(records), _table(records, CACHE)
+    rejected = _rejected(records)
+    eligible = _eligible(records, rejected)
+    recommended = _table(records, eligible, CACHE)
     name = wording.headline_mode(recommended, records)
-    along = spans.all_spans(records, _eligible(records), choose)
+    along = spans.all_spans(records, eligible, choose)
     shorter = spans.shorter(along, recommended, name)
     return Verdict(
         sentence=wording.sentence(records, answers, recommended, along),
         recommended=recommended,
         reasons=arguments.reasons(records, answers, joined, name),
         caveats=arguments.caveats(records, answers, recommended),
-        would_flip=arguments.would_flip(answers, rejected, recommended, _table(records, "warm")),
+        would_flip=arguments.would_flip(answers, rejected, recommended, _table(records, eligible, "warm")),
         rejected=rejected,
         configuration=wording.configuration(records, name),
         spans=along,
@@ -38,20 +40,18 @@ def verdict(records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Ma
 
 def headline(records: StudyRecords) -> str:
     """The mode of the verdict's sentence, or `undecided`. It rests on starts and load alone, not on step times."""
-    return wording.headline_mode(_table(records, CACHE), records)
+    return wording.headline_mode(_table(records, _eligible(records, _rejected(records)), CACHE), records)
 
 
 def _rejected(records: StudyRecords) -> dict[str, str]:
     return {mode: reason for mode in records.modes if (reason := eligibility.rejection(records, mode))}
 
 
-def _eligible(records: StudyRecords) -> list[str]:
-    rejected = _rejected(records)
+def _eligible(records: StudyRecords, rejected: Mapping[str, str]) -> list[str]:
     return [mode for mode in records.modes if mode not in rejected]
 
 
-def _table(records: StudyRecords, cache: str) -> dict[str, dict[str, Choice]]:
-    eligible = _eligible(records)
+def _table(records: StudyRecords, eligible: Sequence[str], cache: str) -> dict[str, dict[str, Choice]]:
     at = {rate: candidates_at(records, eligible, rate, cache) for rate in services.verdict_rates(records.params)}
     table: dict[str, dict[str, Choice]] = {}
     for lifetime_s in records.params.lifetimes_s:

@@ -42,10 +42,9 @@ def _slim(table: Table) -> Table:
     """The smallest and the largest batch only, and no reasons, so that the table fits a terminal."""
     decode = [index for index, column in enumerate(table.columns) if column.startswith("decode ")]
     reasons = [index for index, column in enumerate(table.columns) if column in ("factorial", "not ranked because")]
-    columns = [index for index in range(len(table.columns)) if index not in {*decode[1:-1], *reasons}]
-    rows = [[row[index] for index in columns] for row in table.rows]
-    names = [_SHORT.get(table.columns[index], table.columns[index]) for index in columns]
-    return dropped_empty(Table("", names, rows, f"{table.note} Goodput in requests/s.", table.texts))
+    slim = table.only([index for index in range(len(table.columns)) if index not in {*decode[1:-1], *reasons}])
+    names = [_SHORT.get(column, column) for column in slim.columns]
+    return dropped_empty(Table("", names, slim.rows, f"{table.note} Goodput in requests/s.", table.texts))
 
 
 def _grid(table: Table) -> Grid:

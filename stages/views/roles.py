@@ -27,12 +27,17 @@ def shorter_mode(study: Study) -> str:
     named = dig(study, "verdict", "shorter")
     if named is not None:
         return str(named)
-    choice, table = headline_choice(study), part(study, "verdict", "choices")
+    choice = headline_choice(study)
     if choice is None:
         return ""
-    picked = [str(dig(table, lifetime, choice[1], "mode")) for lifetime in sort_numeric(table) if choice[1] in table[lifetime]]
-    decided = [mode for mode in picked if mode not in (UNDECIDED, choice[2].get("mode"))]
+    decided = [mode for _, mode in tested(study, choice[1]) if mode not in (UNDECIDED, choice[2].get("mode"))]
     return decided[-1] if decided else ""
+
+
+def tested(study: Study, rate: str) -> list[tuple[str, str]]:
+    """(lifetime in s, choice) at this arrival rate, for each lifetime of params.yaml that has one, ascending."""
+    table = part(study, "verdict", "choices")
+    return [(lifetime, str(dig(table, lifetime, rate, "mode"))) for lifetime in sort_numeric(table) if rate in table[lifetime]]
 
 
 def spans(study: Study, cache: str) -> Sequence[Mapping[str, Any]]:

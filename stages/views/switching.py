@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from stages.analysis.wording import UNDECIDED, seconds
 from stages.views import words
 from stages.views.document import Study, dig, headline_choice, part, sort_numeric
 from stages.views.headline import chosen
-from stages.views.roles import shorter_mode, spans
+from stages.views.roles import shorter_mode, spans, tested
 
 
 def switch(study: Study) -> str:
@@ -58,14 +60,11 @@ def _from(study: Study, name: str) -> str:
 
 def _tested(study: Study, name: str, rate: str) -> str:
     """From the lifetimes of params.yaml alone."""
-    table = part(study, "verdict", "choices")
-    lifetimes = [key for key in sort_numeric(table) if rate in table[key]]
-    picked = [str(table[key][rate].get("mode")) for key in lifetimes]
-    changes = [index for index in range(1, len(picked)) if picked[index] == name and picked[index - 1] != name]
+    changes = [pair for pair in pairwise(tested(study, rate)) if pair[0][1] != name and pair[1][1] == name]
     if not changes:
         return ""
-    other = picked[changes[-1] - 1]
-    shorter, longer = (words.chosen_seconds(float(lifetimes[index])) for index in (changes[-1] - 1, changes[-1]))
+    (before, other), (after, _) = changes[-1]
+    shorter, longer = (words.chosen_seconds(float(lifetime)) for lifetime in (before, after))
     between = f"Between {shorter} and {longer} no lifetime was computed."
     if other == UNDECIDED:
         return f"For a worker that lives {shorter} the measurements do not decide. {between}"

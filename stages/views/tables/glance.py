@@ -22,9 +22,7 @@ def glance(study: Study) -> Table:
     found = dropped_empty(Table("In numbers", columns, rows, texts=frozenset({"timed in"})))
     unsaid = {"p50 TPOT"} if "p99 TPOT" in found.columns else set()
     unsaid |= {"timed in"} if len({row[-1] for row in rows} - {words.ABSENT}) < 2 else set()
-    keep = [index for index, column in enumerate(found.columns) if column not in unsaid]
-    rows = [[row[index] for index in keep] for row in found.rows]
-    return Table(found.title, [found.columns[index] for index in keep], rows, texts=found.texts)
+    return found.only([index for index, column in enumerate(found.columns) if column not in unsaid])
 
 
 def _numbers(study: Study, mode: str) -> list[str]:

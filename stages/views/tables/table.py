@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stages.views import words
@@ -24,12 +24,16 @@ class Table:
         """For each column, whether it is set in figures (aligned to the right)."""
         return [index > 0 and column not in self.texts for index, column in enumerate(self.columns)]
 
+    def only(self, keep: Sequence[int]) -> Table:
+        """The table with the columns at these places."""
+        rows = [[row[index] for index in keep] for row in self.rows]
+        return replace(self, columns=[self.columns[index] for index in keep], rows=rows)
+
 
 def dropped_empty(table: Table) -> Table:
     """The table without columns that hold nothing but dashes (the first stays)."""
     keep = [index for index in range(len(table.columns)) if index == 0 or any(row[index] not in ("", words.ABSENT) for row in table.rows)]
-    columns, rows = [table.columns[index] for index in keep], [[row[index] for index in keep] for row in table.rows]
-    return Table(table.title, columns, rows, table.note, table.texts)
+    return table.only(keep)
 
 
 def versus(node: Any, interval: bool = True) -> str:
