@@ -296,3 +296,13 @@ def test_an_override_that_would_be_misread_is_refused(overrides: list[str], mess
 
 def test_a_key_may_be_deleted_and_given_again() -> None:
     assert composed(overrides=["~measure.load.grace_s", "+measure.load.grace_s=3"])["measure"]["load"]["grace_s"] == 3
+
+
+@pytest.mark.parametrize(("rate", "is_taken"), [(0.05, False), (0.1, True), (1e6, True), (1.001e6, False)])
+def test_arrivals_in_the_measured_time_are_one_at_least_and_not_too_many(rate: float, is_taken: bool) -> None:
+    given: dict[str, Any] = {"arrival_rates": [min(rate, 1e6)], "overrides": [f"measure.load.duration_s={10 if rate <= 1e6 else 11}"]}
+    if is_taken:
+        assert composed(**given)["arrival_rates"] == [rate]
+    else:
+        with pytest.raises(UserError, match=r"arrival_rates: must let 1 to 10000000 requests arrive in measure.load.duration_s"):
+            composed(**given)

@@ -14,6 +14,7 @@ from stages.core.settings import LONGEST_S, PRECISIONS, Slo
 from stages.core.typed_yaml import load_yaml, one_of, positive, typed
 
 MAY_BE_ZERO = ("warm_starts", "artifact_starts", "search_s", "target_width", "sampled_requests")
+MAX_ARRIVALS = 10**7
 ARRIVALS = ("recorded", "poisson", "gamma")
 BESIDE_THE_MODE = {  # keys of a composed file that decide one stage's record only
     "warmup": ("baseline",),  # the middle way serves it
@@ -156,6 +157,15 @@ class Settings:
                 raise UserError(key, f"must be above 0 and at most {most:g}", value, "Fix conf/ or the override.")
         if not 0 <= self.seed < 2**32:
             raise UserError("seed", "must be from 0 to 2**32 - 1", self.seed, "Any small number does.")
+        for rate in self.arrival_rates:
+            self._check_arrivals(rate)
+
+    def _check_arrivals(self, rate: Any) -> None:
+        """One request at least is expected, else the goodput of the one sent exceeds the rate; and they fit into memory."""
+        duration_s = self.measure.load.duration_s
+        if rate != "recorded" and not 1 <= rate * duration_s <= MAX_ARRIVALS:
+            rule = f"must let 1 to {MAX_ARRIVALS} requests arrive in measure.load.duration_s ({duration_s:g})"
+            raise UserError("arrival_rates", rule, rate, "Change the rate or the duration.")
 
     def _bounded(self) -> list[tuple[str, float, float]]:
         """Numbers that a clock, a process or a generator of arrivals takes only up to a bound."""
