@@ -58,12 +58,16 @@ class Service:
             tokens, positions = self.rows[int(size)]
             return lambda: self._decode(tokens, positions, self.keys, self.values)
         prompt = self.prompts[int(size)]
-        return lambda: self._prefill(prompt, self.length, self.slot, self.tokens, self.positions, self.keys, self.values)
+        return lambda: self._prefill_on(prompt)
 
     def step_on(self, tokens: torch.Tensor, positions: torch.Tensor) -> Outputs:
         """A decode step on the caller's tokens and positions [b]: transformed, not held by a capture."""
         self.mode.before_step()
         return self._decode(tokens, positions, self.keys, self.values)  # type: ignore[no-any-return]
+
+    def _prefill_on(self, prompt: torch.Tensor) -> Outputs:
+        """A prompt [1, n] into the slot and of the length that the buffers hold: transformed, not held by a capture."""
+        return self._prefill(prompt, self.length, self.slot, self.tokens, self.positions, self.keys, self.values)  # type: ignore[no-any-return]
 
     def hold(self, shape: str) -> None:
         """Let the mode capture a warmed-up shape, if it captures."""

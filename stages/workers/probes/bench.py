@@ -31,7 +31,7 @@ class Reference(Service):
         """One prompt [n] (device tensor) into a slot."""
         self.length.fill_(len(prompt))
         self.slot.fill_(slot)
-        return self._prefill(prompt[None], self.length, self.slot, self.tokens, self.positions, self.keys, self.values)  # type: ignore[no-any-return]
+        return self._prefill_on(prompt[None])
 
 
 @dataclass
