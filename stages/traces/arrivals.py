@@ -1,6 +1,6 @@
 """When requests arrive: as recorded, or by a seeded renewal process with the trace's lengths in their order.
 
-The same seed gives the same arrivals to every mode, and the same pattern, compressed, at every rate.
+The same seed gives the same arrivals to every mode. At another rate they are the same pattern, compressed.
 """
 
 from __future__ import annotations
@@ -28,6 +28,22 @@ def arriving(
     arrivals_s = _renewal(shape, rate_per_s, until_s, np.random.default_rng(seed))
     found = islice(cycle(requests), len(arrivals_s))
     return [one | {"request_id": index, "arrival_s": at} for index, (one, at) in enumerate(zip(found, arrivals_s, strict=True))]
+
+
+def recorded_pace(
+    requests: Sequence[dict[str, Any]], recorded_rate_per_s: float, rate_per_s: float, longest_s: float
+) -> tuple[float, float]:
+    """(factor, window in s): divided by the factor, the first `rate_per_s` x window recorded arrivals fill the window.
+
+    By the rate of the whole trace, its first seconds would be sent at another rate than the one asked for: the Azure
+    conversation trace begins at half of its mean. A trace with fewer requests than that is sent whole and ends the window.
+    """
+    number = max(1, round(rate_per_s * longest_s))
+    if number < len(requests):
+        end_s = (requests[number - 1]["arrival_s"] + requests[number]["arrival_s"]) / 2
+        if end_s > 0:
+            return end_s / longest_s, longest_s
+    return rate_per_s / recorded_rate_per_s, min(longest_s, len(requests) / rate_per_s)
 
 
 def _renewal(shape: float, rate_per_s: float, until_s: float, rng: np.random.Generator) -> list[float]:

@@ -9,7 +9,7 @@ from typing import Any
 from stages.core.composed import Settings
 from stages.core.errors import UserError
 from stages.core.records.load import LoadRun, ServedAnswers
-from stages.traces.arrivals import RECORDED, arriving
+from stages.traces.arrivals import RECORDED, arriving, recorded_pace
 from stages.workers.measurement import Study, worker
 from stages.workers.process import Worker, WorkerFailed
 from stages.workers.served_runs import summary
@@ -24,13 +24,12 @@ class LoadWorker:
         self.held = self._held()
 
     def serve(self, rate_per_s: float, seed: int, longest_s: float, key: str, num_sampled: int = 0) -> LoadRun:
-        """One run at a rate. Recorded arrivals are compressed, others drawn at the recorded rate and compressed alike.
+        """One run at a rate; `key` is how it was asked for.
 
         `num_sampled`: requests whose tokens are compared with eager's, once the run is over and its numbers are read.
         """
         load, recorded = self.settings.measure.load, self.study.plan.recorded_rate_per_s
-        factor = rate_per_s / recorded
-        window_s = min(longest_s, self.study.plan.span_s / factor) if load.process == RECORDED else longest_s
+        factor, window_s = self._pace(rate_per_s, longest_s, key)
         requests = arriving(self.study.requests, load.process, recorded, window_s * factor, seed, load.gamma_shape)
         if not any(request["arrival_s"] / factor <= window_s for request in requests):
             raise UserError("measure.load.duration_s", "must let at least one request arrive", longest_s, "Raise it or the rate.")
@@ -39,6 +38,15 @@ class LoadWorker:
         served = self._started.ask("stages.workers.serving:serve", requests=requests, **limits, **times)
         run = summary(served, key, rate_per_s, window_s, vars(self.settings.slo), load.process)
         return run.model_copy(update={"answers": self._answers(served["sampled"])}) if num_sampled else run
+
+    def _pace(self, rate_per_s: float, longest_s: float, key: str) -> tuple[float, float]:
+        """How much faster than drawn or recorded the arrivals come, and for how many seconds."""
+        plan = self.study.plan
+        if self.settings.measure.load.process != RECORDED:
+            return rate_per_s / plan.recorded_rate_per_s, longest_s
+        if key == RECORDED:  # asked for as it was, with the rate that its part happens to have
+            return 1.0, min(longest_s, plan.span_s)
+        return recorded_pace(self.study.requests, plan.recorded_rate_per_s, rate_per_s, longest_s)
 
     def _answers(self, sampled: list[dict[str, Any]]) -> ServedAnswers:
         names = {"precision": self.settings.precision, "baseline": self.settings.baseline, "sampled": sampled}
