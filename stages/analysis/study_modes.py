@@ -9,6 +9,7 @@ from typing import Any
 from stages.analysis import arguments, coverage, memory_growth, served_answers, services, statistics
 from stages.analysis.lifetimes import replaced
 from stages.analysis.reading import StudyRecords
+from stages.analysis.startup_causes import known_cause
 from stages.core.records.answer import ModeAnswer
 from stages.core.records.base import Record
 from stages.core.records.lifetime import Lifetime
@@ -114,6 +115,7 @@ def _starts(found: list[Start]) -> dict[str, Any]:
         "proved": all(start.proved for start in found),
         "verdict": _worst(found),
         "proof": next((start.proof for start in found if not start.proved), typical.proof),
+        "cause": next((cause for start in found if (cause := known_cause(start))), ""),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stages.views.tables import first_calls, starts
+from stages.views.tables import first_calls, service, starts
 
 MIDDLE = {
     "supported": True,
@@ -105,3 +105,11 @@ def test_completions_by_start_put_the_middle_way_between_cold_and_warm(example: 
         ["compile_cuda_graph, warm", "117", "1,170"],
     ]
     assert "at 2 requests/s" in table.note
+
+
+def test_cause_of_a_start_that_was_not_as_claimed_stands_beside_it(example: dict[str, Any]) -> None:
+    start = example["modes"]["compile"]["startup"]["warm"]
+    start |= {"proved": False, "proof": "claims warm, but 3 kernels compiled", "cause": "tuned again"}
+    rows = {row[0]: row[-1] for row in service.startup(example).rows}
+    assert rows["compile, warm"] == "no: claims warm, but 3 kernels compiled; tuned again"
+    assert rows["compile, cold"] == "yes"

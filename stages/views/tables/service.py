@@ -25,7 +25,9 @@ def startup(study: Study) -> Table:
 
 def _proof(start: object) -> str:
     proved = dig(start, "proved")
-    return words.ABSENT if proved is None else ("yes" if proved else f"no: {dig(start, 'proof') or ''}")
+    if proved is None or proved:
+        return words.ABSENT if proved is None else "yes"
+    return "; ".join(["no: " + str(dig(start, "proof") or ""), *filter(None, [str(dig(start, "cause") or "")])])
 
 
 def load(study: Study) -> Table:
