@@ -40,24 +40,25 @@ def sentence(records: StudyRecords, answers: Mapping[str, ModeAnswer], table: Ta
         start = f"Undecided {at_rate(first)} {lived}: {lasting[first].reason}" + _below(spans)
     elif headline == records.baseline:
         start = f"Run {headline} {at_rate(first)}: no other mode that may be recommended is ahead {lived}" + _below(spans)
-    elif len(spans["cold"]) == 1:
+    elif len(spans["cold"]) == 1 and all(row[first].mode == headline for row in table.values()):
         start = f"Run {headline} {at_rate(first)} at every lifetime tested ({lasting[first].reason})"
     else:
         found = answers[headline].lifetime
-        since = _since(spans, headline, found.break_even.get(first, {}) if found else {}, records.baseline)
-        start = f"Run {headline} {at_rate(first)} for workers living longer than {since}{_below(spans)}"
+        since = _since(spans, headline, found.break_even.get(first, {}) if found else {}, records.baseline, min(map(float, table)))
+        below = _below(spans) or "; below that no mode completes anything"
+        start = f"Run {headline} {at_rate(first)} for workers living longer than {since}{below}"
     others = [f"{at_rate(rate)} {choice.mode}" for rate, choice in lasting.items() if choice.mode not in (headline, UNDECIDED)]
     return start + "".join(f"; {other}" for other in others) + "."
 
 
-def _since(spans: Mapping[str, list[Span]], mode: str, break_even: Mapping[str, BreakEven], baseline: str) -> str:
+def _since(spans: Mapping[str, list[Span]], mode: str, break_even: Mapping[str, BreakEven], baseline: str, shortest_s: float) -> str:
     """From which lifetime on, by cache state. Where only the baseline was ahead before, it is the break-even."""
     times, others = [], []
     for cache in [name for name in ("cold", "warm") if name in spans]:
         found, even = spans[cache], break_even.get(cache)
         if found[-1].mode != mode:
             others.append(f", warm {found[-1].mode}")
-        elif len(found) == 1:
+        elif len(found) == 1 and found[0].from_s <= shortest_s:
             others.append(f", any lifetime {cache}")
         elif even and _is_break_even(found, even, baseline):
             times.append(_crossing(even, cache))

@@ -59,6 +59,17 @@ def test_the_sentence_names_the_mode_of_shorter_lives_and_not_the_runner_up() ->
     assert verdict.configurations["cuda_graph"].startswith("# how to run cuda_graph")
 
 
+def test_a_lifetime_before_the_only_mode_is_ready_is_not_among_those_it_is_recommended_for() -> None:
+    served = {"20": 20.0}
+    only = Spec(times(500, 600, 3000), transform="inductor", cold_s=(101.0,), warm_s=(20.1,), goodput=served, tpot_ms=4.0)
+    records = records_of({"eager": Spec(times(1000, 1100, 4000), status="failed"), "compile": only}, {}, arrival_rates=[20.0])
+    assert min(records.params.lifetimes_s) < 101
+    sentence = answers.answer(records).verdict.sentence
+    assert sentence.startswith(
+        "Run compile at 20 requests/s for workers living longer than 101 s cold, any lifetime warm; below that no mode"
+    )
+
+
 def test_what_stays_undecided_between_two_modes_is_said_with_its_ends() -> None:
     served = {"20": 20.0}
     specs = {
