@@ -24,9 +24,9 @@ LARGEST_FILE_BYTES = 64 << 20
 
 
 def modules_for(kind: str, nodes: Iterable[dict[str, Any]]) -> list[str]:
-    """The import closure of what drives a service of that fault, and of the targets of these configuration nodes."""
+    """The import closure of what drives a service of that fault, of the targets of these configuration nodes, and of the package itself."""
     targets = [str(node["_target_"]).rpartition(".")[0] for node in nodes]
-    return digest.closure([*DRIVERS, *MORE[kind], *targets])
+    return digest.closure(["stages", *DRIVERS, *MORE[kind], *targets])
 
 
 def copy_modules(modules: Iterable[str], folder: Path) -> None:
