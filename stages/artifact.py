@@ -23,8 +23,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from stages.core import paths
+from stages.core.closed_output import run_printing_command
 from stages.core.composed import Settings
-from stages.core.errors import UserError, run_command
+from stages.core.errors import UserError
 from stages.core.records.artifact import Manifest, Tried
 from stages.core.records.base import read
 from stages.core.records.startup import WarmupRecord
@@ -128,4 +129,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    run_printing_command(main)

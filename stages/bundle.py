@@ -26,8 +26,9 @@ from stages.bundles.faults import Fault, fault_of
 from stages.bundles.script import script
 from stages.core import atomic, paths
 from stages.core.build import build
+from stages.core.closed_output import run_printing_command
 from stages.core.composed import Settings, read_settings
-from stages.core.errors import UserError, run_command
+from stages.core.errors import UserError
 from stages.core.records.base import read_json
 from stages.core.settings import read_params
 
@@ -108,4 +109,4 @@ def lines(folder: Path, fault: Fault, status: int, left_out: list[str]) -> list[
 
 
 if __name__ == "__main__":
-    run_command(main)
+    run_printing_command(main)

@@ -19,7 +19,7 @@ from pathlib import Path
 from stages.analysis.comparison import compare
 from stages.analysis.repeat import repeat
 from stages.core import atomic, kept_studies
-from stages.core.errors import run_command
+from stages.core.closed_output import run_printing_command
 from stages.views import document, repeating
 from stages.views.comparing import Comparison, as_html, as_junit, as_markdown
 from stages.views.repeating import Repetition
@@ -66,4 +66,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    run_printing_command(main)

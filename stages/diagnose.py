@@ -23,8 +23,9 @@ from stages.analysis import diagnosis, floors
 from stages.analysis.bottleneck import words_for
 from stages.core import atomic, paths
 from stages.core.build import build
+from stages.core.closed_output import run_printing_command
 from stages.core.composed import Settings
-from stages.core.errors import UserError, run_command
+from stages.core.errors import UserError
 from stages.core.records.path import ProfiledStep
 from stages.core.settings import BASELINE, params_file
 from stages.core.typed_yaml import load_yaml
@@ -106,4 +107,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    run_printing_command(main)

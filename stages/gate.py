@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from stages.analysis.comparison import Difference, compare, new_fallbacks, wins
 from stages.core import kept_studies, paths
-from stages.core.errors import run_command
+from stages.core.closed_output import run_printing_command
 from stages.core.settings import read_params
 from stages.views import document
 
@@ -58,4 +58,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    run_printing_command(main)

@@ -7,6 +7,7 @@ Example python -m stages.inspect_trace --config reports/latest/config/eager.yaml
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from stages.core.errors import run_command
+from stages.core.closed_output import run_printing_command
 from stages.core.paths import latest
 from stages.core.records.plan import Plan
 from stages.traces.composed import plan_of
@@ -26,7 +27,10 @@ def main() -> None:
     parser.add_argument("--config", type=Path, help="a composed file (default: config/eager.yaml of the latest study)")
     config = parser.parse_args().config or latest() / "config" / "eager.yaml"
     plan, _ = plan_of(config)
-    Console().print(table_of(plan))
+    console = Console()
+    with console.capture() as captured:
+        console.print(table_of(plan))
+    sys.stdout.write(captured.get())  # of a closed pipe rich says nothing and ends with 1
 
 
 def table_of(plan: Plan) -> Table:
@@ -71,4 +75,4 @@ def _steps(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    run_printing_command(main)

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from stages.core import kept_studies, paths
-from stages.core.errors import UserError, run_command
+from stages.core.closed_output import run_printing_command
+from stages.core.errors import UserError
 from stages.core.settings import Params, params_file, read_params
 from stages.views import document
 
@@ -63,4 +64,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    run_printing_command(main)

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from stages.core import kept_studies, paths
-from stages.core.errors import run_command
+from stages.core.closed_output import run_printing_command
 from stages.tracking.publishing import publish_study, publish_sweep
 
 
@@ -43,4 +43,4 @@ def _folders(study: str | None, publish_all: bool) -> list[Path]:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    run_printing_command(main)

@@ -14,7 +14,8 @@ import sys
 from collections import Counter
 
 from stages.core import paths
-from stages.core.errors import UserError, run_command
+from stages.core.closed_output import run_printing_command
+from stages.core.errors import UserError
 from stages.workers.measurement import Study, require_item, unavailable, worker
 from stages.workers.process import WorkerFailed
 
@@ -53,4 +54,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    run_printing_command(main)

@@ -21,9 +21,10 @@ from pathlib import Path
 from stages.analysis.reading import StudyRecords, read_attribution, read_study
 from stages.analysis.study import study_document
 from stages.core import atomic, paths
+from stages.core.closed_output import run_printing_command
 from stages.core.composed import read_settings
 from stages.core.currency import check_current, factorial_hashes, mode_hashes
-from stages.core.errors import UserError, run_command
+from stages.core.errors import UserError
 from stages.core.settings import read_params
 from stages.core.typed_yaml import load_yaml
 from stages.views import console
@@ -79,4 +80,4 @@ def shown(folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    run_printing_command(main)

@@ -22,7 +22,8 @@ from omegaconf.errors import OmegaConfBaseException
 from rich.console import Console
 
 from stages.core import paths
-from stages.core.errors import UserError, run_command
+from stages.core.closed_output import run_printing_command
+from stages.core.errors import UserError
 from stages.core.settings import BASELINE, Params, read_params
 from stages.sweeps.choices import GROUPS, Choice, checked, key_of, swept_keys
 from stages.sweeps.jobs import run_cell
@@ -39,11 +40,10 @@ def job(config: DictConfig) -> None:
     given = [override for override in context.overrides.task if key_of(override) in swept]
     choices = [_choice(config, key_of(override), override.split("=", 1)[1]) for override in given]
     folder = Path(context.runtime.output_dir)
-    console = Console(highlight=False)
-    console.print(f"{folder.name}: {' '.join(given)}, log in {_shown(folder / LOG_FILE)}", markup=False, soft_wrap=True)
+    _say(f"{folder.name}: {' '.join(given)}, log in {_shown(folder / LOG_FILE)}")
     result = run_cell(folder, choices)
     ending = f"failed in {result.stage}" if result.stage else f"done in {sum(result.seconds.values()):.0f} s"
-    console.print(f"{folder.name}: {ending}", markup=False)
+    _say(f"{folder.name}: {ending}")
 
 
 def main() -> int:
@@ -71,12 +71,20 @@ def _expand(arguments: list[str]) -> None:
 def _closed(folder: Path) -> int:
     cells = read_cells(folder)
     console = Console(highlight=False)
-    console.print(table(folder, cells))
+    with console.capture() as captured:
+        console.print(table(folder, cells))
+    _say(captured.get().rstrip("\n"))
     for remark in remarks(folder, cells):
-        console.print(remark, markup=False, soft_wrap=True)
-    console.print(f"reports: {_shown(folder)}/<cell>/{STUDY_FOLDER}/report.html", markup=False, soft_wrap=True)
-    sys.stdout.write(f"{publish_sweep(folder)}\n")
+        _say(remark)
+    _say(f"reports: {_shown(folder)}/<cell>/{STUDY_FOLDER}/report.html")
+    _say(publish_sweep(folder))
     return int(any(is_failed(folder, cell) for cell in cells))
+
+
+def _say(text: str) -> None:
+    """One line at once; of a closed pipe rich would say nothing and end with 1, the status of a cell that failed."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def _shown(path: Path) -> str:
@@ -105,4 +113,4 @@ def _new_folder() -> Path:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    run_printing_command(main)

@@ -31,7 +31,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from stages.core.errors import UserError, print_error, run_command
+from stages.core.closed_output import run_printing_command
+from stages.core.errors import UserError, print_error
 from stages.core.records.base import read_json
 from stages.instruments.ledger import COUNT_NAMES, ExpectationFailed, Ledger, watch
 
@@ -106,4 +107,4 @@ def _trace_line(summary: Mapping[str, Any], file: Path | None) -> list[str]:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    run_printing_command(main)
