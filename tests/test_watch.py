@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from stages.core.errors import UserError
@@ -123,6 +124,27 @@ def test_cuda_graph_that_a_cpu_cannot_have_is_a_skip() -> None:
         compiled("cudagraphs")(ones(2))
     assert ledger.counts()["num_cudagraph_skips"] == 1
     assert ledger.counts()["num_replays"] == 0
+
+
+WRONG_SHARES = (99, 1.01, -0.1, float("nan"), float("inf"), "0.99", True)
+WRONG_COUNTS = (-1, 0.5, float("nan"), "0", None, False)
+
+
+@pytest.mark.parametrize("share", WRONG_SHARES)
+def test_what_is_no_share_is_refused_by_name(share: Any) -> None:
+    with pytest.raises(UserError, match=rf"^min_replayed: must be a share from 0 to 1; got {share}\. For 99 % write min_replayed=0\.99"):
+        Ledger().expect(min_replayed=share)
+
+
+@pytest.mark.parametrize("expected", WRONG_COUNTS)
+def test_what_is_no_count_is_refused_by_name(expected: Any) -> None:
+    with pytest.raises(UserError, match=rf"^num_replays: must be a whole number, 0 or more; got {expected}\. .* write num_replays=0"):
+        Ledger().expect(num_replays=expected, num_recompiles=0)
+
+
+def test_ends_of_a_share_and_numbers_of_numpy_are_taken() -> None:
+    with pytest.raises(ExpectationFailed, match="num_replays: expected 1, counted 0\nreplayed share: expected at least 1"):
+        Ledger().expect(num_recompiles=np.int64(0), num_replays=np.int64(1), min_replayed=np.float64(1))
 
 
 def test_unknown_count_is_refused() -> None:

@@ -8,12 +8,14 @@ counted, its plain compiled calls are not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+from stages.core.errors import UserError
 from stages.instruments.compiler_log import CompilerLog
 from stages.instruments.path_counters import PathCounters
 from stages.instruments.seen_requests import requests_of, write_requests
@@ -105,12 +107,14 @@ class Ledger:
     def expect(self, *, min_replayed: float | None = None, **counts: int) -> None:
         """Raise ExpectationFailed unless the counts are these (`num_recompiles=0`) and the replayed share is at least that.
 
-        Nothing counted is no replay: `min_replayed` then fails. A wrong name of a count is a TypeError.
+        Nothing counted is no replay: `min_replayed` then fails. A wrong name of a count is a TypeError, a share outside
+        0 to 1 and a count that is no whole number of 0 or more a UserError.
         """
         found = self.counts()
         unknown = sorted(set(counts) - set(found))
         if unknown:
             raise TypeError(f"no such count: {unknown[0]}; there are {', '.join(found)}")
+        _check_expected(min_replayed, counts)
         reasons = [self._explained(name, counts[name], found[name]) for name in counts if found[name] != counts[name]]
         reasons += self._replays_too_few(min_replayed)
         reasons += [f"this torch has no {name}: its calls cannot be counted" for name in self.counters.missing]
@@ -131,6 +135,19 @@ class Ledger:
             return []
         counted = "nothing compiled or replayed ran" if share is None else f"counted {share:.4g}"
         return ["\n  ".join([f"replayed share: expected at least {least:.4g}, {counted}", *self.reasons()["cudagraph_skips"]])]
+
+
+def _check_expected(min_replayed: Any, counts: Mapping[str, Any]) -> None:
+    """Raise UserError for what no watched program could meet or miss."""
+    if min_replayed is not None and not (_is_number(min_replayed, Real) and 0 <= min_replayed <= 1):
+        raise UserError("min_replayed", "must be a share from 0 to 1", min_replayed, "For 99 % write min_replayed=0.99.")
+    for name, expected in counts.items():
+        if not (_is_number(expected, Integral) and expected >= 0):
+            raise UserError(name, "must be a whole number, 0 or more", expected, f"For none at all write {name}=0.")
+
+
+def _is_number(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 @contextmanager
