@@ -45,8 +45,11 @@ def write_requests(file: Path, requests: Sequence[Request]) -> int:
     """Write the canonical CSV; the number of requests. Raises UserError where they arrive at fewer than two times."""
     num_times = len({request.arrival_s for request in requests})
     if num_times < 2:
-        rule = "needs prompts that arrive at two times at least: steps on token ids, seen in compiled calls, eager embeddings or replays"
-        raise UserError("trace-out", rule, f"{len(requests)} requests at {num_times} times", "Watch the program while it serves.")
+        rule = (
+            "a trace needs prompts that arrive at two times at least:"
+            " steps on token ids, seen in compiled calls, eager embeddings or replays"
+        )
+        raise UserError(str(file), rule, f"{len(requests)} requests at {num_times} times", "Watch the program while it serves.")
     text = io.StringIO()
     rows = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     rows.writeheader()
