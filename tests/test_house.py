@@ -15,12 +15,16 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+
+from tools import lock, set_up
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted((ROOT / "stages").rglob("*.py"))
 CONFIGS = sorted((ROOT / "conf").rglob("*.yaml"))
+NAMING_PYTHONS = ("README.md", "Makefile", "requirements.lock", "tools/lock.py", "tools/set_up.py")
 DRAWERS = {"utils.py", "helpers.py", "common.py", "misc.py"}
 WITHOUT_TORCH = ("environment", "compose", "trace", "attribution", "report", "publish", "keep", "compare", "gate")
 IMPORT_EACH = """
@@ -118,6 +122,17 @@ def test_pin_is_inside_the_range(requirement: Requirement) -> None:
 def test_requirements_in_names_what_pyproject_asks_for() -> None:
     lines = [line for line in (ROOT / "requirements.in").read_text().splitlines() if line and not line.startswith("#")]
     assert {Requirement(line).name for line in lines} == {requirement.name for requirement in requirements()}
+
+
+def test_every_place_that_names_the_pythons_names_those_of_pyproject() -> None:
+    asked = SpecifierSet(project()["requires-python"])
+    taken = [f"3.{minor}" for minor in range(30) if f"3.{minor}" in asked]
+    said = {path: re.findall(r"3\.\d+ (?:to|or|and|-) 3\.\d+", (ROOT / path).read_text()) for path in NAMING_PYTHONS}
+    assert said == {path: [f"{taken[0]} to {taken[-1]}"] * len(said[path]) for path in NAMING_PYTHONS}
+    assert all(said.values())
+    assert tuple(tuple(map(int, version.split("."))) for version in (taken[0], taken[-1])) == (set_up.OLDEST, set_up.NEWEST)
+    assert list(lock.PYTHONS) == taken
+    assert f'python_version = "{taken[0]}"' in (ROOT / "pyproject.toml").read_text()
 
 
 def test_version_is_the_same_in_package_and_changelog() -> None:
