@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests import compiler_limits
+
 _LEAKS = ("OPMODE_", "MLFLOW_", "DVC_")
 
 
@@ -42,9 +44,8 @@ def _no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _compiler_limits() -> Iterator[None]:
     """The recompile limit that a mode sets for its own process does not reach the next test."""
-    yield
-    if limits := sys.modules.get("torch.compiler.config"):
-        limits.recompile_limit, limits.fail_on_recompile_limit_hit = 8, False
+    with compiler_limits.kept():
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

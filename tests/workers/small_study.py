@@ -115,7 +115,21 @@ def is_gone(pid: int) -> bool:
         return True
 
 
+def workers_of(parent: int, *, recursive: bool = False) -> list[int]:
+    """Pids of the workers that a process has, or it and its children; one that ends meanwhile is none."""
+    try:
+        return [child.pid for child in psutil.Process(parent).children(recursive=recursive) if _is_worker(child)]
+    except psutil.NoSuchProcess:
+        return []
+
+
 def worker_of(parent: int) -> int | None:
     """The worker's pid, once a command has one."""
-    children = psutil.Process(parent).children()
-    return next((child.pid for child in children if "stages.workers.child" in child.cmdline()), None)
+    return next(iter(workers_of(parent)), None)
+
+
+def _is_worker(process: psutil.Process) -> bool:
+    try:
+        return "stages.workers.child" in process.cmdline()
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return False

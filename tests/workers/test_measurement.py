@@ -13,7 +13,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from stages.core.errors import UserError, run_command
@@ -24,7 +23,7 @@ from stages.core.records.startup import WarmupRecord
 from stages.instruments import hardware
 from stages.workers.device_lock import device_lock
 from stages.workers.measurement import cache_folder, require_item, write_record
-from tests.workers.small_study import SmallStudy, is_gone, wait_for, worker_of, write_study
+from tests.workers.small_study import SmallStudy, is_gone, wait_for, worker_of, workers_of, write_study
 
 HASHES = Hashes(config="", environment="", code="")
 
@@ -191,5 +190,11 @@ def test_caches_are_shared_by_the_stages_of_a_mode_and_by_nothing_else(small: Sm
 
 
 def test_no_worker_is_left() -> None:
-    children = psutil.Process().children(recursive=True)
-    assert [child.cmdline() for child in children if "stages.workers.child" in child.cmdline()] == []
+    assert workers_of(os.getpid(), recursive=True) == []
+
+
+def test_a_process_that_is_gone_has_no_worker_and_is_none() -> None:
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    assert workers_of(ended.pid) == []
+    assert is_gone(ended.pid)
