@@ -9,6 +9,7 @@ from stages.analysis import conditions, eligibility, winners
 from stages.analysis import rotations as turns
 from stages.analysis.contrasts import Point, contrasts
 from stages.analysis.reading import StudyRecords
+from stages.analysis.speed_shifts import speed_shift
 from stages.core.records.answer import Contrasts, FactorialAnswer
 from stages.core.records.path import ProfiledStep
 from stages.core.records.steps import Rotations
@@ -35,6 +36,7 @@ def factorial_answer(records: StudyRecords, name: str) -> FactorialAnswer:
         twins=turns.twins(rotations),
         winners=_winners(rotations, objections),
         conditions=conditions.sentences(rotations),
+        speed_shift=speed_shift(rotations),
     )
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from stages.core.settings import BASELINE
 from stages.sweeps.results import LOG_FILE, STUDY_FOLDER, CellResult, varying
-from stages.views import document
+from stages.views import certainty, document
 
 _COLUMNS = ("status", "ready\ncold (s)", "sequence\n(s)", "speed-up", "goodput\n(1/s)", "answers")
 _CAPTION = "Speed-up is over eager in the same cell, timed in turn with it; the cells themselves were timed minutes apart."
@@ -48,7 +48,8 @@ def _remark(file: Path, cell: CellResult) -> str:
     if cell.status == "failed":
         return f"failed in {cell.stage} ({cell.cell}/{LOG_FILE}): {cell.log_tail[-1] if cell.log_tail else 'it said nothing'}"
     study = document.load(file)
-    return document.why_not(study, cell.mode) if cell.mode else str(document.dig(study, "verdict", "sentence"))
+    said = document.why_not(study, cell.mode) if cell.mode else str(document.dig(study, "verdict", "sentence"))
+    return " ".join(filter(None, [said, certainty.shifted(study)]))
 
 
 def _row(file: Path, cell: CellResult) -> list[str]:

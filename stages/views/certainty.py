@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from stages.views import words
 from stages.views.document import Study, baseline, dig, headline_choice, part
+from stages.views.figures.waterfall import describe
 from stages.views.headline import chosen
 from stages.views.tables.several import disagreeing
 from stages.views.tables.table import versus
 
 
 def certainty(study: Study) -> str:
-    """For the recommended mode of the first screen; empty without one."""
+    """For the recommended mode of the first screen; without one only what the machine did, where it shifted its speed."""
     name = chosen(study)
     if not name:
-        return ""
-    parts = [_steps(study, name), _starts(study, name), _runner_up(study)]
+        return shifted(study)
+    parts = [_steps(study, name), shifted(study), _starts(study, name), _runner_up(study)]
     return words.clean(" ".join(text for text in parts if text))
 
 
@@ -28,6 +29,19 @@ def _steps(study: Study, name: str) -> str:
     repeated = "" if sets is None else f", from {words.count(sets)} {'set' if sets == 1 else 'sets'} of processes ({factorial})"
     others = "".join(f"; {other} says {value}: they disagree" for other, value in disagreeing(study, name))
     return f"Whole step sequence, {baseline(study)} / {name}: {compared}{repeated}{others}{_doubt(study, name)}."
+
+
+def shifted(study: Study) -> str:
+    """That the machine shifted between speeds, by the largest change in any factorial; empty where none is over 30 %."""
+    found = [shift for answer in part(study, "attribution").values() if (shift := part(answer, "speed_shift"))]
+    if not found:
+        return ""
+    worst = max(found, key=lambda shift: shift["most_us"] / shift["least_us"])
+    times = " to ".join(words.microseconds(worst[end]) for end in ("least_us", "most_us"))
+    where = f"{worst['mode']} at {describe(str(worst['point']).removeprefix('decode/'))}"
+    count, of = (sum(shift[key] for shift in found) for key in ("num_shifted", "of"))
+    said = f"The machine shifted its speed: blocks of {count} of {of} timed cells and shapes differ by over 30 %, most {where}, {times}."
+    return words.clean(said)
 
 
 def _doubt(study: Study, name: str) -> str:

@@ -74,3 +74,14 @@ def test_80_columns_break_a_long_name_and_no_number(sweep: Path) -> None:
     printed = console.export_text()
     assert "compile_coordinate_descent" not in printed
     assert all(name in printed for name in ("cold (s)", "sequence", "speed-up", "goodput", "answers"))
+
+
+def test_a_cell_on_a_machine_that_shifted_its_speed_has_a_remark_with_the_numbers(sweep: Path) -> None:
+    steady, result = cell(sweep, 0, "compile"), cell(sweep, 1, "compile")
+    assert remarks(sweep, [steady]) == []
+    study = example(("eager", "compile"))
+    shift = {"mode": "eager", "point": "prefill/64", "least_us": 500.0, "most_us": 900.0, "num_shifted": 1, "of": 8}
+    study["attribution"] = {"pair": {"speed_shift": shift}}
+    write_study(sweep / "cell_1" / "study", study)
+    said = "blocks of 1 of 8 timed cells and shapes differ by over 30 %, most eager at prefill 64, 500 µs to 900 µs."
+    assert remarks(sweep, [result]) == [f"cell_1: The machine shifted its speed: {said}"]

@@ -109,10 +109,25 @@ class TwinPair(Document):
     different: bool
 
 
+class SpeedShift(Document):
+    """The mode and shape whose blocks in one factorial lie furthest apart: the least and the largest median of a block, us.
+
+    `num_shifted` of `of` cells and shapes have blocks that differ by more than 30 %.
+    """
+
+    mode: str
+    point: str
+    least_us: float
+    most_us: float
+    num_shifted: int
+    of: int
+
+
 class FactorialAnswer(Document):
     """Everything one factorial says. `cells`: cell key -> mode. `points`: `decode/1`..., `sequence`.
 
     `conditions`: blocks left out or kept under throttling and contention, cells that did not settle, in sentences.
+    `speed_shift`: None where no cell's blocks differ by more than 30 %.
     """
 
     cells: dict[str, str]
@@ -122,6 +137,7 @@ class FactorialAnswer(Document):
     twins: list[TwinPair]
     winners: dict[str, Winner] = Field(default_factory=dict)
     conditions: list[str] = Field(default_factory=list)
+    speed_shift: SpeedShift | None = None
 
 
 class Bottleneck(Document):
