@@ -22,6 +22,28 @@ class Candidate(NamedTuple):
     tpot_p99_ms: float | None
 
 
+EQUAL_SHARE = 0.01
+TPOT_SHARE = 0.05  # one load run a rate: smaller differences separate nothing
+
+
+def equal(first: Candidate, other: Candidate) -> bool:
+    """Whether the completions of another mode are not told apart from those of the first, which has the most."""
+    served = other.completions >= (1 - EQUAL_SHARE) * first.completions or other.high >= first.low
+    return served and other.high > 0
+
+
+def tpot_ms(found: Sequence[Candidate]) -> tuple[str, dict[str, float]]:
+    """`p99` where every mode has one, else `p50`, and each mode's own where it is known."""
+    tail = all(candidate.tpot_p99_ms is not None for candidate in found)
+    times = {candidate.mode: candidate.tpot_p99_ms if tail else candidate.tpot_p50_ms for candidate in found}
+    return "p99" if tail else "p50", {mode: value for mode, value in times.items() if value is not None}
+
+
+def measurably_lower(tpot: float, other: float) -> bool:
+    """Whether a TPOT is lower than another by what one load run can tell."""
+    return other >= (1 + TPOT_SHARE) * tpot
+
+
 def candidates_at(records: StudyRecords, eligible: Sequence[str], rate: str, cache: str) -> Callable[[float], list[Candidate]]:
     """From a lifetime in s to every eligible mode that was started from this cache state and offered this rate."""
     offered = _offered(records, eligible, rate, cache)

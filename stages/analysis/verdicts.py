@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stages.analysis import arguments, eligibility, services, spans, wording
-from stages.analysis.candidates import Candidate, candidates_at
+from stages.analysis import arguments, eligibility, parsimony, services, spans, wording
+from stages.analysis.candidates import EQUAL_SHARE, Candidate, candidates_at, equal, measurably_lower, tpot_ms
 from stages.analysis.reading import StudyRecords
 from stages.analysis.wording import UNDECIDED
 from stages.core.records.answer import FactorialAnswer, ModeAnswer
 from stages.core.records.verdict import Choice, Verdict
 
 CACHE = "cold"
-EQUAL_SHARE = 0.01
-TPOT_SHARE = 0.05  # one load run a rate: smaller differences separate nothing
 
 
 def verdict(records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Mapping[str, FactorialAnswer]) -> Verdict:
@@ -23,19 +21,31 @@ def verdict(records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Ma
     recommended = _table(records, eligible, CACHE)
     name = wording.headline_mode(recommended, records)
     along = spans.all_spans(records, eligible, choose)
-    shorter = spans.shorter(along, recommended, name)
+    stays = name == UNDECIDED and _stays(records, answers, rejected, recommended, along)
+    shown, shorter = (records.baseline, "") if stays else (name, spans.shorter(along, recommended, name))
     return Verdict(
-        sentence=wording.sentence(records, answers, recommended, along),
+        sentence=wording.staying(records, recommended) if stays else wording.sentence(records, answers, recommended, along),
         recommended=recommended,
         reasons=arguments.reasons(records, answers, joined, name),
         caveats=arguments.caveats(records, answers, recommended),
         would_flip=arguments.would_flip(answers, rejected, recommended, _table(records, eligible, "warm")),
         rejected=rejected,
-        configuration=wording.configuration(records, name),
+        configuration=wording.configuration(records, shown),
         spans=along,
         shorter=shorter,
-        configurations=wording.configurations(records, [name, shorter, wording.runner_up(recommended)]),
+        configurations=wording.configurations(records, [shown, shorter, wording.runner_up(recommended)]),
     )
+
+
+def _stays(
+    records: StudyRecords, answers: Mapping[str, ModeAnswer], rejected: Mapping[str, str], table: wording.Table, along: wording.Spans
+) -> bool:
+    """Whether an undecided headline leaves the baseline as the one to run: see `parsimony`."""
+    if not table or not parsimony.is_never_left(table, along, records.baseline):
+        return False
+    longest = max(table, key=float)
+    found = candidates_at(records, _eligible(records, rejected), next(iter(table[longest])), CACHE)(float(longest))
+    return parsimony.stays(records, answers, rejected, found)
 
 
 def headline(records: StudyRecords) -> str:
@@ -71,7 +81,7 @@ def choose(found: list[Candidate]) -> Choice | None:
     first = ranked[0]
     if first.high <= 0:
         return _choice(UNDECIDED, first, None, "no mode is ready within this lifetime, or none meets the limits at this rate")
-    tied = [candidate for candidate in ranked if _equal(first, candidate)]
+    tied = [candidate for candidate in ranked if equal(first, candidate)]
     if len(tied) == 1:
         second = ranked[1] if len(ranked) > 1 else None
         reason = "most useful completions" if second else "the only mode that may be recommended"
@@ -83,23 +93,16 @@ def choose(found: list[Candidate]) -> Choice | None:
     return _by_tpot(tied, ranked)
 
 
-def _equal(first: Candidate, other: Candidate) -> bool:
-    served = other.completions >= (1 - EQUAL_SHARE) * first.completions or other.high >= first.low
-    return served and other.high > 0
-
-
 def _by_tpot(tied: list[Candidate], ranked: list[Candidate]) -> Choice:
     names = ", ".join(candidate.mode for candidate in tied)
-    tail = all(candidate.tpot_p99_ms is not None for candidate in tied)
-    times = {c.mode: (c.tpot_p99_ms if tail else c.tpot_p50_ms) for c in tied}
-    known = {mode: value for mode, value in times.items() if value is not None}
+    tail, known = tpot_ms(tied)
     if len(known) < len(tied):
         return _choice(UNDECIDED, tied[0], tied[1], f"completions of {names} are not told apart, and there is no TPOT to rank them by")
     tied = sorted(tied, key=lambda candidate: known[candidate.mode])
     first, second = tied[0], tied[1]
-    name = f"{'p99' if tail else 'p50'} TPOT"
+    name = f"{tail} TPOT"
     shown = f"{name} decides: {known[first.mode]:.3g} ms against {known[second.mode]:.3g} ms of {second.mode}"
-    if known[second.mode] < (1 + TPOT_SHARE) * known[first.mode]:
+    if not measurably_lower(known[first.mode], known[second.mode]):
         reason = f"completions of {names} are not told apart, nor does {name} separate {first.mode} and {second.mode}"
         return _choice(UNDECIDED, first, second, reason)
     close = abs(first.completions - second.completions) <= EQUAL_SHARE * max(first.completions, second.completions)

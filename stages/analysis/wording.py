@@ -37,18 +37,26 @@ def sentence(records: StudyRecords, answers: Mapping[str, ModeAnswer], table: Ta
     first = next(iter(lasting))
     headline, spans = lasting[first].mode, along.get(first, {})
     if headline == UNDECIDED:
-        start = f"Undecided {at_rate(first)} {lived}: {lasting[first].reason}" + _below(spans)
+        start = f"Undecided {at_rate(first)} {lived}: {lasting[first].reason}" + below(spans)
     elif headline == records.baseline:
-        start = f"Run {headline} {at_rate(first)}: no other mode that may be recommended is ahead {lived}" + _below(spans)
+        start = f"Run {headline} {at_rate(first)}: no other mode that may be recommended is ahead {lived}" + below(spans)
     elif len(spans["cold"]) == 1 and all(row[first].mode == headline for row in table.values()):
         start = f"Run {headline} {at_rate(first)} at every lifetime tested ({lasting[first].reason})"
     else:
         found = answers[headline].lifetime
         since = _since(spans, headline, found.break_even.get(first, {}) if found else {}, records.baseline, min(map(float, table)))
-        below = _below(spans) or "; below that no mode completes anything"
-        start = f"Run {headline} {at_rate(first)} for workers living longer than {since}{below}"
+        under = below(spans) or "; below that no mode completes anything"
+        start = f"Run {headline} {at_rate(first)} for workers living longer than {since}{under}"
     others = [f"{at_rate(rate)} {choice.mode}" for rate, choice in lasting.items() if choice.mode not in (headline, UNDECIDED)]
     return start + "".join(f"; {other}" for other in others) + "."
+
+
+def staying(records: StudyRecords, table: Table) -> str:
+    """The verdict where nothing separates any mode from the baseline, and nothing is missing."""
+    longest = max(table, key=float)
+    first, choice = next(iter(table[longest].items()))
+    lived = f"for workers that live {seconds(float(longest))}"
+    return f"Stay with {records.baseline} {at_rate(first)}, by parsimony: no mode is measurably better {lived} ({choice.reason})."
 
 
 def _since(spans: Mapping[str, list[Span]], mode: str, break_even: Mapping[str, BreakEven], baseline: str, shortest_s: float) -> str:
@@ -75,20 +83,28 @@ def _is_break_even(found: list[Span], even: BreakEven, baseline: str) -> bool:
     return low <= found[-1].from_s <= even.lifetime_s * 1.05
 
 
-def _below(spans: Mapping[str, list[Span]]) -> str:
+def below(spans: Mapping[str, list[Span]]) -> str:
     """What to run for shorter lives from cold caches, and where the measurements do not decide."""
     cold = spans.get("cold", [])
     if len(cold) < 2:
         return ""
-    said, at = [], seconds(cold[-1].from_s) if cold[-1].mode == UNDECIDED else "that"
-    for span in reversed(cold[:-1]):
+    ends = _ends(cold, spans.get("warm", []))
+    said, at = [], ends[-1] if cold[-1].mode == UNDECIDED else "that"
+    for span, until in zip(reversed(cold[:-1]), reversed(["", *ends[:-1]]), strict=True):
         if span.mode != UNDECIDED:
-            said.append(f"below {at} {span.mode}")
-        at = seconds(span.from_s)
+            said.append(f"below that {span.mode}" if at == "that" else f"{span.mode} below {at}")
+        at = until
     between = cold[-2].mode == UNDECIDED
     if not said:
         return "; below that undecided"
     return "; " + ", ".join(said) + ("; undecided between" if between else "")
+
+
+def _ends(cold: Sequence[Span], warm: Sequence[Span]) -> list[str]:
+    """From when on each span but the first holds, by cache state; from warm caches where the modes are the same."""
+    same = [span.mode for span in cold] == [span.mode for span in warm]
+    times = [[f"{seconds(span.from_s)} {cache}" for span in found[1:]] for cache, found in (("cold", cold), ("warm", warm if same else []))]
+    return [" / ".join(found) for found in (zip(*times, strict=True) if same else ((one,) for one in times[0]))]
 
 
 def _crossing(entry: BreakEven, cache: str) -> str:

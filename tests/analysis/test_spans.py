@@ -9,7 +9,7 @@ import pytest
 from stages.analysis import answers, speedups, verdicts
 from stages.analysis.candidates import Candidate
 from stages.analysis.spans import shorter, spans
-from stages.analysis.wording import Table
+from stages.analysis.wording import Table, below
 from stages.core.records.verdict import Choice, Span
 from tests.analysis.hand_made import Spec, example_records, records_of, times
 
@@ -80,7 +80,7 @@ def test_what_stays_undecided_between_two_modes_is_said_with_its_ends() -> None:
     records = records_of(specs, {}, arrival_rates=[20.0], lifetimes_s=[60.0, 86400.0])
     eager_until_s, compile_from_s = (5 - 0.99 * 2) / 0.01, (50 - 0.99 * 2) / 0.01  # from there within 1 %
     lived = f"longer than {compile_from_s / 60:.3g} min cold / {(9 - 0.99 * 4) / 0.01 / 60:.3g} min warm"
-    said = f"Run compile at 20 requests/s for workers living {lived}; below {eager_until_s / 60:.3g} min eager; undecided between."
+    said = f"Run compile at 20 requests/s for workers living {lived}; eager below {eager_until_s / 60:.3g} min cold; undecided between."
     assert answers.answer(records).verdict.sentence == said
 
 
@@ -118,3 +118,14 @@ def test_two_factorials_that_agree_and_two_that_do_not() -> None:
     apart = replace(records, steady_state={**records.steady_state, "both": slower})
     assert not speedups.repeats(apart, "compile")["sequence"].agree
     assert speedups.repeats(apart, "compile_cuda_graph") == {}
+
+
+def test_every_lifetime_of_the_sentence_says_from_which_caches() -> None:
+    def along(*changes: tuple[str, float]) -> list[Span]:
+        return [Span(mode=mode, from_s=at) for mode, at in changes]
+
+    cold = along(("a", 3.0), ("undecided", 200.0), ("b", 400.0), ("c", 4000.0))
+    warm = along(("a", 2.0), ("undecided", 100.0), ("b", 300.0), ("c", 500.0))
+    assert below({"cold": cold, "warm": warm}) == "; below that b, a below 3.33 min cold / 100 s warm"
+    assert below({"cold": cold, "warm": warm[1:]}) == "; below that b, a below 3.33 min cold"
+    assert below({"cold": cold[:2]}) == "; a below 3.33 min cold"
