@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stages.views import price as prices
 from stages.views import words
 from stages.views.document import (
     Study,
@@ -15,13 +16,11 @@ from stages.views.document import (
     dig,
     headline_choice,
     part,
-    rates,
     why_not,
 )
 from stages.views.figures.waterfall import describe
 from stages.views.kernels import family
 from stages.views.roles import factorials
-from stages.views.tables.service import sequences_lost
 
 
 @dataclass(frozen=True)
@@ -74,33 +73,20 @@ def _bottleneck(study: Study, where: Any, batch: str) -> str:
 
 
 def price(study: Study) -> str:
-    """What the recommended mode costs: ready time, graph memory, sequences lost, p99 with churn."""
+    """What the recommended mode costs: ready time, graph memory, sequences lost, p99 with churn (p50 where no rate has a p99)."""
     name = chosen(study)
     if not name:
         return ""
-    mode = part(study, "modes", name)
-    starts = [
-        f"{words.seconds(value)} {state}"
-        for state in ("cold", "warm", "artifact")
-        if words.number(value := dig(mode, "startup", state, "ready_s")) is not None
-    ]
-    pools, lost = words.number(dig(mode, "memory", "graph_pool_bytes")), sequences_lost(study, name)
-    p99 = _p99_tpot_ms(study, name)
+    cost = prices.price(study, name)
+    tail = next((tail for tail, value in cost.tpot.items() if value != words.ABSENT), "")
+    starts = [f"{value} {state}" for state, value in cost.ready.items() if value != words.ABSENT]
     parts = [
         f"ready after {', '.join(starts)}" if starts else "",
-        f"{words.size(pools)} of graphs" if pools is not None else "",
-        _lost(lost, words.number(dig(study, "modes", baseline(study), "memory", "max_sequences"))),
-        f"p99 TPOT {words.plain(p99, 'ms')} with compiles and captures left in" if p99 is not None else "",
+        f"{cost.graphs} of graphs" if cost.graphs != words.ABSENT else "",
+        _lost(cost.lost, prices.held(study)),
+        f"{tail} TPOT {cost.tpot[tail]} with compiles and captures left in" if tail else "",
     ]
     return words.clean(f"{name}: {'; '.join(text for text in parts if text)}.") if any(parts) else ""
-
-
-def _p99_tpot_ms(study: Study, name: str) -> float | None:
-    """At the verdict's arrival rate, else at the first rate that has enough samples."""
-    choice = headline_choice(study)
-    tried = ([choice[1]] if choice else []) + rates(study)
-    found = [words.number(dig(study, "modes", name, "load", rate, "tpot_ms", "p99")) for rate in tried]
-    return next((value for value in found if value is not None), None)
 
 
 def chosen(study: Study) -> str:
@@ -136,10 +122,10 @@ def _ms(value_us: float | None) -> str:
     return words.ABSENT if value_us is None else words.plain(value_us / 1e3, "ms")
 
 
-def _lost(lost: float | None, of: float | None) -> str:
-    if lost is None:
+def _lost(lost: str, of: str) -> str:
+    if lost == words.ABSENT:
         return ""
-    return f"{words.count(lost)} fewer concurrent sequences (of {words.count(of)})" if lost > 0 else "no concurrent sequence lost"
+    return "no concurrent sequence lost" if lost == "0" else f"{lost} fewer concurrent sequences (of {of})"
 
 
 def _with(name: Any, more: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from stages.analysis.wording import UNDECIDED
@@ -44,6 +45,19 @@ def spans(study: Study, cache: str) -> Sequence[Mapping[str, Any]]:
     """The choice along a worker's life from one cache state, at the arrival rate of the verdict's sentence."""
     choice = headline_choice(study)
     return dig(study, "verdict", "spans", choice[1] if choice else "", cache) or []
+
+
+def switches(study: Study) -> list[tuple[str, float]]:
+    """(cache state, lifetime in s) of every change of the choice that the first screen names, ascending.
+
+    In studies without spans: the tested lifetimes on both sides of a change, from cold caches.
+    """
+    found = [(cache, float(span["from_s"])) for cache in ("cold", "warm") for span in spans(study, cache)[1:]]
+    choice = headline_choice(study)
+    if not spans(study, "cold") and choice:
+        changes = [pair for pair in pairwise(tested(study, choice[1])) if pair[0][1] != pair[1][1]]
+        found = [("cold", float(lifetime)) for pair in changes for lifetime, _ in pair]
+    return sorted(found, key=lambda item: item[1])
 
 
 def factorials(study: Study) -> list[str]:

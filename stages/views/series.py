@@ -23,7 +23,7 @@ def steady_state(study: Study) -> Rows:
 
 
 def completions(study: Study) -> Rows:
-    """One row a mode, cache state and lifetime at the rate of the figure and as far as it goes; start-up is included."""
+    """One row a mode, cache state and lifetime at the rate of the figure and as far as its first panel goes; start-up is included."""
     rate, names = drawn_rate(study), shown_modes(study)
     if rate is None:
         return []

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from stages.analysis.wording import UNDECIDED, seconds
 from stages.views import words
-from stages.views.document import Study, dig, headline_choice, part, sort_numeric
+from stages.views.document import Study, baseline, dig, headline_choice, part, sort_numeric
 from stages.views.headline import chosen
 from stages.views.roles import shorter_mode, spans, tested
 
@@ -55,7 +55,14 @@ def _from(study: Study, name: str) -> str:
     if not decides:
         return f"From {since} cold on {name} completes more."
     equal, _, tail = equal.rpartition(", ")
-    return f"From {since} cold on {name}: {equal.partition(' (')[0]}, and its {tail} TPOT is lower."
+    return f"From {since} cold on {name}: {equal.partition(' (')[0]}, and its {tail} TPOT is lower.{_never_ahead(study, name)}"
+
+
+def _never_ahead(study: Study, name: str) -> str:
+    """Why a mode that is recommended has no break-even, where it has none."""
+    choice = headline_choice(study)
+    found = dig(study, "modes", name, "lifetime", "break_even", choice[1] if choice else "", "cold", "answer")
+    return f" In completions it never stays ahead of {baseline(study)}: break-even “never”." if found == "never" else ""
 
 
 def _tested(study: Study, name: str, rate: str) -> str:

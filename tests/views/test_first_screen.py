@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from stages.analysis.wording import seconds
+from stages.views import markdown, page
+from stages.views.certainty import certainty, shifted
 from stages.views.configurations import configurations
-from stages.views.figures.lifetime import lifetime
-from stages.views.headline import why
-from stages.views.roles import factorials, roles
+from stages.views.figures.lifetime import lifetime, panel_ends_s
+from stages.views.headline import price, why
+from stages.views.roles import factorials, roles, switches
 from stages.views.switching import switch
 from stages.views.tables.glance import glance
 from stages.views.tables.several import repeats
@@ -82,7 +85,12 @@ def test_shorter_lives_say_until_when_why_undecided_and_what_turns_it(example: d
     spans = [("cuda_graph", 7.4), ("undecided", 1000.0), ("compile_cuda_graph", 7200.0)]
     example["verdict"]["spans"]["2"] = {"cold": [{"mode": mode, "from_s": from_s} for mode, from_s in spans]}
     said = "cuda_graph up to 16.7 min cold. Then undecided: completions of a, b are not told apart. "
-    assert switch(example) == said + "From 120 min cold on compile_cuda_graph: completions within 1 %, and its p99 TPOT is lower."
+    said += "From 120 min cold on compile_cuda_graph: completions within 1 %, and its p99 TPOT is lower."
+    even = example["modes"]["compile_cuda_graph"]["lifetime"]["break_even"]["2"]["cold"]
+    even["answer"] = "at"
+    assert switch(example) == said
+    even["answer"] = "never"
+    assert switch(example) == f"{said} In completions it never stays ahead of eager: break-even “never”."
 
 
 @pytest.mark.parametrize("spans", [["compile_cuda_graph"], ["undecided"], ["compile_cuda_graph", "undecided"]])
@@ -124,3 +132,77 @@ def test_the_first_screen_names_factorials_only_where_they_differ(example: dict[
     found = glance(example)
     assert [row[-1] for row in found.rows] == ["inductor_manual", "inductor_trees", "–"]
     assert found.columns[-1] == "timed in"
+
+
+def test_the_page_says_it_in_one_note_with_the_numbers(example: dict[str, Any]) -> None:
+    assert shifted(example) == ""
+    shift = {"mode": "compile", "point": "decode/8", "least_us": 213.0, "most_us": 398.0, "num_shifted": 3, "of": 20}
+    example["attribution"]["inductor_manual"]["speed_shift"] = shift
+    example["attribution"]["inductor_trees"]["speed_shift"] = shift | {"mode": "eager", "most_us": 300.0, "num_shifted": 2, "of": 10}
+    said = "The machine shifted its speed: blocks of 5 of 30 timed cells and shapes differ by over 30 %, most compile at decode batch 8, "
+    assert f"{said}213 µs to 398 µs." in certainty(example)
+    for choices in example["verdict"]["choices"].values():
+        choices["2"]["mode"] = "undecided"
+    assert certainty(example) == f"{said}213 µs to 398 µs."
+
+
+def test_the_figure_goes_as_far_as_every_change_that_the_text_names(example: dict[str, Any]) -> None:
+    spans = example["verdict"]["spans"]["2"]
+    names = ["eager", "compile_cuda_graph", "cuda_graph"]
+    named = [span["from_s"] for cache in ("cold", "warm") for span in spans[cache][1:]]
+    near_s, far_s = panel_ends_s(example, names, "2")
+    assert near_s < max(named) < far_s
+    drawn = lifetime(example)
+    assert drawn is not None
+    assert ">worker lifetime, min<" in drawn.svg
+    for at_s in named:
+        assert seconds(at_s) in drawn.alternative
+    for cache in ("cold", "warm"):
+        for index, span in enumerate(spans[cache][1:]):
+            span["from_s"] = 30.0 + index
+    (end_s,) = panel_ends_s(example, names, "2")
+    assert end_s > 31.0
+    drawn = lifetime(example)
+    assert drawn is not None
+    assert "min<" not in drawn.svg
+    assert "right:" not in drawn.caption
+
+
+def test_a_study_without_spans_is_drawn_as_far_as_the_lifetimes_that_differ(example: dict[str, Any]) -> None:
+    for key in ("spans", "shorter"):
+        del example["verdict"][key]
+    assert switches(example)[-1] == ("cold", 86400.0)
+    assert panel_ends_s(example, ["eager", "compile_cuda_graph"], "2")[-1] > 86400.0
+
+
+def test_the_price_is_the_same_on_the_terminal_and_on_the_page(example: dict[str, Any]) -> None:
+    example["modes"]["compile_cuda_graph"]["memory"]["max_sequences"] -= 7
+    found = glance(example)
+    row = dict(zip(found.columns, next(row for row in found.rows if row[0].startswith("compile_cuda_graph: ")), strict=True))
+    lost = next(column for column in found.columns if column.startswith("sequences lost of "))
+    said = price(example)
+    for text in (f"{row['ready cold']} cold, {row['ready warm']} warm", f"{row['graphs']} of graphs", f"p99 TPOT {row['p99 TPOT']} with"):
+        assert text in said
+    assert f"{row[lost]} fewer concurrent sequences (of {lost.removeprefix('sequences lost of ')})" in said
+
+
+def test_where_the_page_shows_a_median_and_no_memory_of_graphs_so_does_the_terminal(example: dict[str, Any]) -> None:
+    example["modes"]["compile_cuda_graph"]["memory"]["graph_pool_bytes"] = 0
+    for mode in example["modes"].values():
+        for run in mode["load"].values():
+            if isinstance(run, dict) and isinstance(run.get("tpot_ms"), dict):
+                run["tpot_ms"]["p99"] = None
+    found = glance(example)
+    row = dict(zip(found.columns, found.rows[0], strict=True))
+    assert row["graphs"] == "–"
+    assert "graphs" not in price(example)
+    assert f"p50 TPOT {row['p50 TPOT']} with compiles" in price(example)
+
+
+def test_what_sequences_lost_are_is_said_below_the_table_that_has_them(example: dict[str, Any]) -> None:
+    said = "Sequences lost: how many of those that fit into memory at once with eager no longer fit with the mode."
+    for text in (page.render(example, {}), markdown.render(example, {})):
+        assert text.split("Configuration to copy")[0].count(said) == 1
+    for mode in example["modes"].values():
+        mode["memory"] = None
+    assert glance(example).note == ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,9 +12,10 @@ from stages.analysis.wording import at_rate, seconds
 from stages.views import palette, words
 from stages.views.document import Study, baseline, dig, headline_choice, mode_names, part, shown_modes, sort_numeric
 from stages.views.drawing import Drawn, draw, from_zero
-from stages.views.roles import roles, spans
+from stages.views.roles import roles, switches
 
 FEWEST_LINES = 3
+BEYOND = 1.1
 _STATES = {"cold": "-", "warm": "--"}
 
 
@@ -25,35 +26,68 @@ def lifetime(study: Study) -> Drawn | None:
         return None
     curves = {name: part(study, "modes", name, "lifetime", "completions", rate) for name in names}
     colours = palette.mode_colours(mode_names(study), baseline(study))
-    horizon, known = last_seen_s(study, names, rate), roles(study)
+    ends_s, known = panel_ends_s(study, names, rate), roles(study)
     labels = {name: f"{name} ({known[name]})" if name in known else name for name in names}
 
     def paint(figure: Figure) -> None:
-        axes = figure.subplots()
-        for place, name in enumerate(names):
-            _lines(axes, curves[name], (labels[name], colours[name], 4.4 - 0.9 * place), horizon)
-            _break_even(axes, part(study, "modes", name, "lifetime", "break_even", rate), colours[name], horizon)
-        from_zero(axes)
-        axes.set_xlim(0, horizon)
-        axes.set_xlabel("worker lifetime, s (from process start)")
-        axes.set_ylabel("useful completions")
-        figure.legend(loc="outside lower center", fontsize=10, ncols=2)
+        panels = figure.subplots(1, len(ends_s), squeeze=False)[0]
+        for axes, end_s, unit in zip(panels, ends_s, ((1.0, "s (from process start)"), _unit(ends_s[-1])), strict=False):
+            clock = Clock(end_s, *unit)
+            for place, name in enumerate(names):
+                _lines(axes, curves[name], (labels[name], colours[name], 4.4 - 0.9 * place), clock)
+                _break_even(axes, part(study, "modes", name, "lifetime", "break_even", rate), colours[name], clock)
+            _switches(axes, study, clock)
+            from_zero(axes)
+            axes.set_xlim(0, clock.end)
+            axes.set_xlabel(f"worker lifetime, {clock.unit}")
+        panels[0].set_ylabel("useful completions")
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", fontsize=10, ncols=2)
 
     caption = (
         "Requests answered within the SLO (TTFT: time to first token, TPOT: time per further token) in a worker's whole life,"
         " start-up and its backlog included. Solid: cold caches; dashed: warm;"
-        f" vertical: break-even with {baseline(study)}. A line inside another: the two are equal.{_beyond(study, horizon)}"
+        f" vertical: break-even with {baseline(study)}{_changes(study, ends_s)}. A line inside another: the two are equal."
     )
     title = f"Useful completions against worker lifetime, {at_rate(rate)}"
     return draw("lifetime", title, caption, _alternative(study, names, rate), (7.2, 3.7), paint)
 
 
-def _beyond(study: Study, horizon: float) -> str:
-    """That the switch to the recommended mode lies outside the figure, where it does."""
-    along = spans(study, "cold")
-    if len(along) < 2 or along[-1]["from_s"] <= horizon:
+class Clock(NamedTuple):
+    """The time axis of one panel: where it ends, in s, and the unit its numbers have."""
+
+    end_s: float
+    unit_s: float
+    unit: str
+
+    @property
+    def end(self) -> float:
+        """Where it ends, in its own unit."""
+        return self.end_s / self.unit_s
+
+
+def panel_ends_s(study: Study, names: list[str], rate: str) -> list[float]:
+    """Where the time axis ends; a second panel goes as far as the last change of the choice that the text names, where that is later."""
+    near, last = last_seen_s(study, names, rate), max((at_s for _, at_s in switches(study)), default=0.0)
+    return [near, BEYOND * last] if last > near else [near]
+
+
+def _unit(end_s: float) -> tuple[float, str]:
+    """As the text says such a lifetime."""
+    return next(((size, unit) for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")) if end_s >= 3 * size), (1.0, "s"))
+
+
+def _changes(study: Study, ends_s: list[float]) -> str:
+    """What the verticals in the colour of the text are, and what the second panel is for."""
+    if not switches(study):
         return ""
-    return f" The switch to {words.clean(along[-1]['mode'])}, {seconds(along[-1]['from_s'])} from cold, lies further right."
+    right = "" if len(ends_s) == 1 else "; right: as far as the last of these"
+    return f", or, in the colour of the text, where the choice changes{right}"
+
+
+def _switches(axes: Axes, study: Study, clock: Clock) -> None:
+    for cache, at_s in switches(study):
+        if at_s <= clock.end_s:
+            axes.axvline(at_s / clock.unit_s, color=palette.INK, linewidth=1, linestyle=_STATES[cache])
 
 
 def _drawn_modes(study: Study) -> list[str]:
@@ -93,11 +127,11 @@ def last_seen_s(study: Study, names: list[str], rate: str) -> float:
     return min(longest, 3.0 * max((mark for mark in marks if mark), default=longest))
 
 
-def _lines(axes: Axes, curves: Mapping[str, Any], style_of: tuple[str, str, float], horizon: float) -> None:
+def _lines(axes: Axes, curves: Mapping[str, Any], style_of: tuple[str, str, float], clock: Clock) -> None:
     """`style_of`: name, colour, width. Later modes are thinner, so that one that lies on another still shows both."""
     name, colour, width = style_of
     for state, style in _STATES.items():
-        rows = until(curves.get(state) or [], horizon)
+        rows = [[row[0] / clock.unit_s, *row[1:]] for row in until(curves.get(state) or [], clock.end_s)]
         if rows:
             text = words.clean(name) if state == "cold" else None
             axes.plot([row[0] for row in rows], [row[1] for row in rows], style, color=colour, linewidth=width, label=text)
@@ -117,23 +151,26 @@ def until(rows: list[list[float]], horizon: float) -> list[list[float]]:
     return inside
 
 
-def _break_even(axes: Axes, found: Mapping[str, Any], colour: str, horizon: float) -> None:
+def _break_even(axes: Axes, found: Mapping[str, Any], colour: str, clock: Clock) -> None:
     for state, style in _STATES.items():
         at, low, high = (words.number(dig(found, state, key)) for key in ("lifetime_s", "low_s", "high_s"))
-        if at is not None and at <= horizon:
-            axes.axvline(at, color=colour, linewidth=1, linestyle=style, alpha=0.8)
+        if at is not None and at <= clock.end_s:
+            axes.axvline(at / clock.unit_s, color=colour, linewidth=1, linestyle=style, alpha=0.8)
         if low is not None and high is not None:
-            axes.axvspan(low, min(high, horizon), color=colour, alpha=0.10, linewidth=0)
+            axes.axvspan(low / clock.unit_s, min(high, clock.end_s) / clock.unit_s, color=colour, alpha=0.10, linewidth=0)
 
 
 def _alternative(study: Study, names: list[str], rate: str) -> str:
-    sentences = []
+    base, sentences = baseline(study), []
     for name in names:
         start = words.seconds(dig(study, "modes", name, "lifetime", "ready_s", "cold"))
         found = part(study, "modes", name, "lifetime", "break_even", rate, "cold")
-        answer = {"at": f"ahead of {baseline(study)} after {words.seconds(found.get('lifetime_s'))}"}.get(
-            str(found.get("answer")), found.get("answer")
-        )
-        against = "" if name == baseline(study) or not answer else f", break-even: {answer}"
+        said = {
+            "at": f"ahead of {base} after {words.seconds(found.get('lifetime_s'))}",
+            "never": f"never, it does not stay ahead of {base}",
+        }
+        answer = said.get(str(found.get("answer")), found.get("answer"))
+        against = "" if name == base or not answer else f", break-even: {answer}"
         sentences.append(f"{name} ready after {start} from cold{against}.")
-    return words.clean(" ".join(sentences))
+    changes = ", ".join(f"{seconds(at_s)} {cache}" for cache, at_s in switches(study))
+    return words.clean(" ".join([*sentences, f"The choice changes at {changes}." if changes else ""]).strip())

@@ -120,7 +120,9 @@ def break_even(study: Study) -> Table:
     columns = ["mode", "arrivals", "from cold", "from warm", "from artifact"]
     note = (
         f"The smallest worker lifetime beyond which the mode stays ahead of {baseline(study)} in useful completions;"
-        f" “always”: never behind it at any lifetime, also where {baseline(study)} has none to be ahead of."
+        f" “always”: never behind it at any lifetime, also where {baseline(study)} has none to be ahead of;"
+        " “never”: it stays ahead from no lifetime on. Such a mode can still be the one to run: where completions are within 1 %,"
+        " the lower TPOT decides."
     )
     return dropped_empty(Table("Break-even", columns, rows, note, frozenset({"arrivals"})))
 
