@@ -3,8 +3,8 @@
 A file directly in this package is one command (a DVC stage or a tool); the folders are the parts they share.
 """
 
-from stages.core import missing_packages
+from stages.core import before_main
 
 __version__ = "0.1.0"
 
-missing_packages.explain()
+before_main.explain()

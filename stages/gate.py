@@ -19,6 +19,7 @@ from stages.core import kept_studies, paths
 from stages.core.closed_output import run_printing_command
 from stages.core.settings import read_params
 from stages.views import document
+from stages.views.choices import check_same_choices
 
 _FAILING = ("failed", "skipped", "refuted", "wrong")
 
@@ -49,6 +50,7 @@ def main() -> int:
     """Print each failure and each win, or one line that says all is well."""
     argparse.ArgumentParser(prog="python -m stages.gate", description="Fail when the latest study is not good enough.").parse_args()
     study, params = document.load(paths.latest() / "study.json"), read_params()
+    check_same_choices(study, params, modes=False)  # a mode that is missing fails by name
     differences = since(params.gate.baseline, study)
     found = [*broken_modes(study, params.modes), *regressions(params.gate.baseline, differences)]
     lines = [*found, *(f"better since {params.gate.baseline}: {line}" for line in wins(differences))]

@@ -13,13 +13,13 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from stages.core import kept_studies, paths
 from stages.core.closed_output import run_printing_command
 from stages.core.errors import UserError
-from stages.core.settings import Params, params_file, read_params
+from stages.core.settings import params_file, read_params
 from stages.views import document
+from stages.views.choices import check_same_choices
 
 
 def keep(name: str) -> Path:
@@ -27,7 +27,7 @@ def keep(name: str) -> Path:
     target = paths.study(kept_studies.checked_name(name))
     if target.exists():
         raise UserError("name", "must not be taken", name, f"Choose another, or remove {target} first.")
-    _check_same_choices(document.load(paths.latest() / "study.json"), read_params())
+    check_same_choices(document.load(paths.latest() / "study.json"), read_params())
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".keep-") as beside:
         copy = Path(beside) / name
@@ -37,21 +37,6 @@ def keep(name: str) -> Path:
                 shutil.copy2(file, copy / file.name)
         copy.rename(target)
     return target
-
-
-def _check_same_choices(study: document.Study, params: Params) -> None:
-    asked: dict[str, Any] = {"name": params.name, "precision": params.precision, "modes": sorted(params.modes)}
-    measured = {"name": study.get("name"), "precision": document.dig(study, "model", "precision"), "modes": sorted(study["modes"])}
-    chosen = document.part(study, "choices")
-    asked["slo"], measured["slo"] = vars(params.slo), chosen.get("slo")
-    for key in ("measure", "device", "device_memory_bytes", "arrival_rates", "lifetimes_s", "factorials", "overrides"):
-        asked[key], measured[key] = getattr(params, key), chosen.get(key)
-    different = [key for key in asked if asked[key] != measured[key]]
-    if different:
-        key = different[0]
-        raise UserError(
-            f"params.yaml: {key}", f"must be what the study was made with ({measured[key]})", asked[key], "Run dvc repro first."
-        )
 
 
 def main() -> None:

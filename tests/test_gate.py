@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stages.core.errors import UserError
-from stages.core.settings import GateSettings, Params
+from stages.core.settings import GateSettings, Params, Slo
 from stages.gate import broken_modes, regressions, since
+from stages.views import document
+from stages.views.choices import CHOSEN, check_same_choices
 from tests.tracking.study_folder import example, write_json
 
 
@@ -72,3 +75,17 @@ def test_baseline_that_does_not_exist_is_a_user_error(tmp_path: Path, monkeypatc
     monkeypatch.setenv("OPMODE_ROOT", str(tmp_path))
     with pytest.raises(UserError, match="must be one of latest"):
         list(failures(example(("eager",)), params("eager", baseline="nobody")))
+
+
+def test_a_study_of_other_choices_is_refused_and_missing_modes_are_not() -> None:
+    study = example(("eager", "compile"))
+    asked = params("compile", "dynamo")
+    asked.name, asked.model, asked.trace = study["name"], study["model"]["name"], study["trace"]["name"]
+    asked.precision = study["model"]["precision"]
+    for key, value in document.part(study, "choices").items():
+        if key in (*CHOSEN, "slo"):
+            setattr(asked, key, Slo(**value) if key == "slo" else value)
+    check_same_choices(study, asked, modes=False)
+    for key, other in {"model": "another", "trace": "another", "precision": "fp32"}.items():
+        with pytest.raises(UserError, match=f"{key}: must be what the study was made with"):
+            check_same_choices(study, replace(asked, **{key: other}), modes=False)

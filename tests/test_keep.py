@@ -15,7 +15,7 @@ from tests.tracking.study_folder import example, write_study, write_text
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     study = example(("eager", "compile"))
-    named = {"name": study["name"], "model": "m", "trace": "t", "modes": ["eager", "compile"]}
+    named = {"name": study["name"], "model": study["model"]["name"], "trace": study["trace"]["name"], "modes": ["eager", "compile"]}
     params = {**study["choices"], **named, "precision": study["model"]["precision"]}
     monkeypatch.setenv("OPMODE_ROOT", str(tmp_path))
     write_study(tmp_path / "reports" / "latest", study)
@@ -50,6 +50,14 @@ def test_study_of_other_params_is_refused(root: Path) -> None:
     with pytest.raises(UserError, match=r"modes: must be what the study was made with"):
         keep("ours")
     assert not (root / "reports" / "studies" / "ours").exists()
+
+
+@pytest.mark.parametrize("key", ["model", "trace"])
+def test_study_of_another_model_or_trace_is_refused(root: Path, key: str) -> None:
+    params = yaml.safe_load((root / "params.yaml").read_text())
+    write_text(root / "params.yaml", yaml.safe_dump(params | {key: "another"}))
+    with pytest.raises(UserError, match=f"{key}: must be what the study was made with"):
+        keep("ours")
 
 
 def test_without_a_study_there_is_nothing_to_keep(root: Path) -> None:

@@ -1,4 +1,4 @@
-"""A Python without the project's packages is told so in one line; nothing else of Python's errors changes."""
+"""A Python without the project's packages, and Ctrl-C while it imports, end in one line; nothing else of Python's errors changes."""
 
 from __future__ import annotations
 
@@ -44,3 +44,12 @@ def test_a_program_that_imports_the_package_keeps_its_own_errors(tmp_path: Path)
 def test_a_command_that_does_not_exist_is_python_s_own_error() -> None:
     done = bare("-m", "stages.nothing")
     assert (done.returncode, done.stderr) == (1, f"{sys.executable}: No module named stages.nothing\n")
+
+
+def test_ctrl_c_while_a_command_imports_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "hydra.py").write_text("raise KeyboardInterrupt\n")
+    (tmp_path / "numpy.py").write_text("raise KeyboardInterrupt\n")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-m", "stages.report"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "error: interrupted before anything was done; run the same command again\n")

@@ -1,7 +1,7 @@
-"""A command started with a Python that lacks a package of the project: one line instead of an import's traceback.
+"""What ends a command while its own file still imports: a package that this Python lacks, or Ctrl-C. One line, no traceback.
 
-The command's own file imports what is missing, before its `main` could catch anything. So the package asks for this when
-it is imported, for `python -m stages.<command>` alone: in a program that imports it the interpreter stays as it is.
+`main` could catch neither. So the package asks for this when it is imported, for `python -m stages.<command>` alone: in a
+program that imports it the interpreter stays as it is.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
-EXIT_USER_ERROR = 2
+EXIT_USER_ERROR, EXIT_INTERRUPTED = 2, 130
 
 
 def explain() -> None:
-    """While a command is being started: a missing module that is none of this package's ends it with one line, status 2."""
+    """While a command is being started, a missing module that is none of this package's ends it with status 2, Ctrl-C with 130."""
     command, default = _command(), sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            sys.stderr.write("error: interrupted before anything was done; run the same command again\n")
+            sys.exit(EXIT_INTERRUPTED)
         if not isinstance(error, ModuleNotFoundError) or not error.name or error.name.split(".")[0] == "stages":
             default(kind, error, traceback)
             return
