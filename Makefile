@@ -38,6 +38,7 @@ venv: ## make .venv and install requirements.lock (nothing to do while the lock 
 
 .PHONY: repro
 repro: venv git-tree ## bring reports/latest/ up to date, print the verdict, then gate it
+	@python -m stages.compose --check
 	@dvc repro
 	@python -m stages.report --print
 	@printf '\nreport     %s\nMLflow UI  make ui%s\n' reports/latest/report.html '$(if $(filter .venv,$(VENV)),, VENV=$(VENV))'
@@ -77,7 +78,9 @@ ui: venv ## publish what is not yet in MLflow, then serve its UI on 127.0.0.1 (P
 	@python -m stages.publish
 	@uri="$${MLFLOW_TRACKING_URI:-sqlite:///$(CURDIR)/mlflow.db}"; case "$$uri" in \
 	http*) echo "published to $$uri: the server there has the UI" ;; \
-	*) printf '%s\n' "MLflow UI on http://127.0.0.1:$(PORT), in some seconds (Ctrl-C ends it)" \
+	*) python -c 'import socket, sys; socket.create_server(("127.0.0.1", int(sys.argv[1]))).close()' '$(PORT)' 2>/dev/null || { \
+		echo 'error: PORT: must be a free port of this machine; got $(PORT). Choose another: make ui PORT=5001' >&2; exit 2; }; \
+	printf '%s\n' "MLflow UI on http://127.0.0.1:$(PORT), in some seconds (Ctrl-C ends it)" \
 		"modes side by side: http://127.0.0.1:$(PORT)/#/experiments/1/runs?viewStateShareKey=opmode"; exec mlflow server --host 127.0.0.1 --port '$(PORT)' --workers 1 \
 		--backend-store-uri "$$uri" --artifacts-destination '$(CURDIR)/mlartifacts' ;; esac
 

@@ -149,7 +149,11 @@ def _write(folder: Path, documents: dict[str, Any]) -> None:
 
 def main() -> None:
     """Compose the study that params.yaml names."""
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="only read params.yaml; `make repro` does so before DVC, which says less")
+    if parser.parse_args().check:
+        read_params()
+        return
     environment = read_environment(paths.latest())
     _write(paths.latest() / "config", compose_study(read_params(), environment["device"], paths.root() / "conf"))
 

@@ -227,11 +227,11 @@ class Command:
         (home / "study").mkdir()
         (home / "study" / "environment.json").write_text('{"device": "cpu"}')
 
-    def run(self, **changes: Any) -> tuple[int, str]:
+    def run(self, *arguments: str, **changes: Any) -> tuple[int, str]:
         defaults = {"name": "a", "model": "tiny", "trace": "smoke", "modes": ["eager"], "factorials": [], "measure": "smoke"}
         (self.home / "params.yaml").write_text(yaml.safe_dump({**defaults, **changes}))
         variables = {"OPMODE_PARAMS": str(self.home / "params.yaml"), "OPMODE_STUDY": str(self.home / "study")}
-        command = [sys.executable, "-m", "stages.compose"]
+        command = [sys.executable, "-m", "stages.compose", *arguments]
         done = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
         return done.returncode, done.stderr
 
@@ -306,3 +306,13 @@ def test_arrivals_in_the_measured_time_are_one_at_least_and_not_too_many(rate: f
     else:
         with pytest.raises(UserError, match=r"arrival_rates: must let 1 to 10000000 requests arrive in measure.load.duration_s"):
             composed(**given)
+
+
+def test_params_can_be_checked_alone_and_a_list_without_brackets_is_one_line(tmp_path: Path) -> None:
+    command = Command(tmp_path)
+    assert command.run("--check") == (0, "")
+    assert not (tmp_path / "study" / "config").exists()
+    for changes in ({"modes": "eager"}, {"factorials": "inductor_manual"}, {"modes": None}):
+        status, text = command.run("--check", **changes)
+        assert (status, text.count("\n")) == (2, 1), text
+        assert text.startswith(f"error: params.yaml: {next(iter(changes))}: ")

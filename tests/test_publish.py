@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.tracking.study_folder import example, write_study
 
@@ -34,3 +37,18 @@ def test_unknown_study_and_missing_sweep_are_one_line(tmp_path: Path) -> None:
         found = run(tmp_path, *arguments)
         assert (found.returncode, found.stderr.count("\n")) == (2, 1)
         assert found.stderr.startswith("error: ")
+
+
+@pytest.mark.parametrize("port", ["abc", "99999", "0x10", "taken"])
+def test_ui_on_a_port_that_is_none_or_taken_is_one_line(tmp_path: Path, port: str) -> None:
+    write_study(tmp_path / "reports" / "latest", example(("eager",)))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        given = str(taken.getsockname()[1]) if port == "taken" else port
+        command = ["make", "-C", str(PACKAGE_ROOT), "--no-print-directory", "ui", "VENV=none", f"PORT={given}"]
+        variables = {"OPMODE_ROOT": str(tmp_path), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode != 0
+    assert (
+        done.stderr.splitlines()[0] == f"error: PORT: must be a free port of this machine; got {given}. Choose another: make ui PORT=5001"
+    )
+    assert "MLflow UI on" not in done.stdout
