@@ -22,14 +22,14 @@ class Configuration:
 
 
 def configurations(study: Study) -> list[Configuration]:
-    """The longer one of several first; none where nothing is recommended and a shorter life asks for nothing."""
+    """In the order of their roles, the mode of longer lives first; none where nothing is recommended and a shorter life asks for nothing."""
     texts = dict(dig(study, "verdict", "configurations") or {})
     alone = dig(study, "verdict", "configuration")
     if not texts and alone:
         texts = {chosen(study): alone}
     named = {chosen(study), shorter_mode(study)}
     kept = {mode: str(text) for mode, text in texts.items() if mode in named or len(str(text).splitlines()) <= SHORT_LINES}
-    return [_configuration(study, mode, text) for mode, text in kept.items()]
+    return [_configuration(study, mode, kept[mode]) for mode in dict.fromkeys([*roles(study), *kept]) if mode in kept]
 
 
 def _configuration(study: Study, mode: str, text: str) -> Configuration:

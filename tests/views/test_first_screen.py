@@ -206,3 +206,11 @@ def test_what_sequences_lost_are_is_said_below_the_table_that_has_them(example: 
     for mode in example["modes"].values():
         mode["memory"] = None
     assert glance(example).note == ""
+
+
+def test_the_recommended_mode_stands_first_also_where_another_comes_before_it_in_the_alphabet(example: dict[str, Any]) -> None:
+    texts = example["verdict"]["configurations"]
+    given = [list(texts.items()), list(texts.items())[::-1]]
+    for order in given:
+        example["verdict"]["configurations"] = dict(order)
+        assert [one.title.partition(":")[0] for one in configurations(example)] == ["compile_cuda_graph", "cuda_graph"]
