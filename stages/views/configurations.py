@@ -22,7 +22,7 @@ class Configuration:
 
 
 def configurations(study: Study) -> list[Configuration]:
-    """In the order of their roles, the mode of longer lives first; none where nothing is recommended and a shorter life asks for nothing."""
+    """By role, the mode of longer lives first; none where nothing is recommended and a shorter life asks for nothing."""
     texts = dict(dig(study, "verdict", "configurations") or {})
     alone = dig(study, "verdict", "configuration")
     if not texts and alone:
