@@ -76,6 +76,15 @@ def test_80_columns_break_a_long_name_and_no_number(sweep: Path) -> None:
     assert all(name in printed for name in ("cold (s)", "sequence", "speed-up", "goodput", "answers"))
 
 
+def test_80_columns_hold_a_mode_and_a_precision_without_a_break(sweep: Path) -> None:
+    choices = [{"mode": mode, "precision": precision} for mode, precision in (("eager", "fp32"), ("compile", "bf16"))]
+    cells = [cell(sweep, index, one["mode"]).model_copy(update={"choices": one}) for index, one in enumerate(choices)]
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(table(sweep, cells))
+    printed = console.export_text()
+    assert all(name in printed for name in ("precision", "speed-up", "compile", "correct"))
+
+
 def test_a_cell_on_a_machine_that_shifted_its_speed_has_a_remark_with_the_numbers(sweep: Path) -> None:
     steady, result = cell(sweep, 0, "compile"), cell(sweep, 1, "compile")
     assert remarks(sweep, [steady]) == []
