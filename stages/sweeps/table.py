@@ -20,9 +20,7 @@ _CAPTION = "Speed-up is over eager in the same cell, timed in turn with it; the 
 def table(sweep: Path, cells: list[CellResult]) -> Table:
     """A rich table of the cells; one without a swept mode has a remark (its verdict) and no numbers. Speed-up is over eager."""
     keys = varying(cells)
-    made = Table(
-        box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0
-    )  # the box has a space between columns; 80 columns hold two choices
+    made = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)  # the box spaces; 80 columns hold two choices
     made.title, made.title_justify = f"sweep {sweep.name}", "left"
     made.caption, made.caption_justify = _CAPTION, "left"
     for name in ("cell", *keys, *_COLUMNS):
