@@ -7,15 +7,13 @@ Example python -m stages.inspect_trace --config reports/latest/config/eager.yaml
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
-from stages.core.closed_output import run_printing_command
+from stages.core.closed_output import print_rich, run_printing_command
 from stages.core.paths import latest
 from stages.core.records.plan import Plan
 from stages.traces.composed import plan_of
@@ -27,10 +25,7 @@ def main() -> None:
     parser.add_argument("--config", type=Path, help="a composed file (default: config/eager.yaml of the latest study)")
     config = parser.parse_args().config or latest() / "config" / "eager.yaml"
     plan, _ = plan_of(config)
-    console = Console()
-    with console.capture() as captured:
-        console.print(table_of(plan))
-    sys.stdout.write(captured.get())  # of a closed pipe rich says nothing and ends with 1
+    print_rich(table_of(plan))
 
 
 def table_of(plan: Plan) -> Table:

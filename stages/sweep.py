@@ -19,10 +19,9 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from rich.console import Console
 
 from stages.core import paths
-from stages.core.closed_output import run_printing_command
+from stages.core.closed_output import print_rich, run_printing_command
 from stages.core.errors import UserError
 from stages.core.settings import BASELINE, Params, read_params
 from stages.sweeps.choices import GROUPS, Choice, checked, key_of, swept_keys
@@ -70,10 +69,7 @@ def _expand(arguments: list[str]) -> None:
 
 def _closed(folder: Path) -> int:
     cells = read_cells(folder)
-    console = Console(highlight=False)
-    with console.capture() as captured:
-        console.print(table(folder, cells))
-    _say(captured.get().rstrip("\n"))
+    print_rich(table(folder, cells))
     for remark in remarks(folder, cells):
         _say(remark)
     _say(f"reports: {_shown(folder)}/<cell>/{STUDY_FOLDER}/report.html")
@@ -82,7 +78,7 @@ def _closed(folder: Path) -> int:
 
 
 def _say(text: str) -> None:
-    """One line at once; of a closed pipe rich would say nothing and end with 1, the status of a cell that failed."""
+    """One line at once."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

@@ -14,6 +14,8 @@ Table = Mapping[str, Mapping[str, Choice]]
 Spans = dict[str, dict[str, list[Span]]]
 
 UNDECIDED = "undecided"
+LONG_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
+"""Seconds and name, the longest first."""
 
 
 def at_rate(rate: str) -> str:
@@ -114,7 +116,7 @@ def _crossing(entry: BreakEven, cache: str) -> str:
 
 def seconds(value: float) -> str:
     """A duration in the unit people would say it in."""
-    for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+    for size, unit in LONG_UNITS:
         if value >= 3 * size or value == size:
             return f"{value / size:.3g} {unit}"
     return f"{value:.3g} s"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
-EXIT_USER_ERROR, EXIT_INTERRUPTED = 2, 130
+from stages.core.errors import EXIT_INTERRUPTED, EXIT_USER_ERROR, UserError, print_error
 
 
 def explain() -> None:
@@ -18,15 +18,14 @@ def explain() -> None:
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         if isinstance(error, KeyboardInterrupt):
-            sys.stderr.write("error: interrupted before anything was done; run the same command again\n")
+            print_error("interrupted before anything was done; run the same command again")
             sys.exit(EXIT_INTERRUPTED)
         if not isinstance(error, ModuleNotFoundError) or not error.name or error.name.split(".")[0] == "stages":
             default(kind, error, traceback)
             return
-        sys.stderr.write(
-            f"error: {error.name}: must be installed in the Python that runs {command}; got {sys.executable} without it. "
-            f"Run `.venv/bin/python -m {command}` (`make venv` makes it), or install requirements.lock into this one.\n"
-        )
+        remedy = f"Run `.venv/bin/python -m {command}` (`make venv` makes it), or install requirements.lock into this one."
+        rule = f"must be installed in the Python that runs {command}"
+        print_error(str(UserError(error.name, rule, f"{sys.executable} without it", remedy)))
         sys.exit(EXIT_USER_ERROR)
 
     if command:

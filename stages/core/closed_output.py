@@ -7,7 +7,7 @@ import os
 import select
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from typing import Any, TextIO
 
 from stages.core.errors import run_command
 
@@ -31,6 +31,17 @@ def run_printing_command(main: Callable[[], int | None]) -> None:
         for stream in closed:
             _discard(stream)
         sys.exit(EXIT_CLOSED)
+
+
+def print_rich(renderable: Any) -> None:
+    """Print a table of rich's; of a closed pipe rich itself says nothing and ends with 1, the status of a failure."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    with console.capture() as captured:
+        console.print(renderable)
+    sys.stdout.write(captured.get())
+    sys.stdout.flush()
 
 
 def _is_closed(stream: TextIO) -> bool:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from stages.views import words
 from stages.views.document import Study, baseline, dig, headline_choice, part, rates
+from stages.views.figures.ladder import STATES
 from stages.views.tables.service import sequences_lost
-
-STATES = ("cold", "warm", "artifact")
 
 
 @dataclass(frozen=True)

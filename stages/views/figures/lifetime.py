@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from stages.analysis.wording import at_rate, seconds
+from stages.analysis.wording import LONG_UNITS, at_rate, seconds
 from stages.views import palette, words
 from stages.views.document import Study, baseline, dig, headline_choice, mode_names, part, shown_modes, sort_numeric
 from stages.views.drawing import Drawn, draw, from_zero
@@ -73,7 +73,7 @@ def panel_ends_s(study: Study, names: list[str], rate: str) -> list[float]:
 
 def _unit(end_s: float) -> tuple[float, str]:
     """As the text says such a lifetime."""
-    return next(((size, unit) for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")) if end_s >= 3 * size), (1.0, "s"))
+    return next(((size, unit) for size, unit in LONG_UNITS if end_s >= 3 * size), (1.0, "s"))
 
 
 def _changes(study: Study, ends_s: list[float]) -> str:
