@@ -67,7 +67,7 @@ def describe(device: str) -> dict[str, Any]:
         "ptxas": assembler.workers_version() if on_gpu else None,
         "python": platform.python_version(),
         "cpu": hardware.cpu_name(),
-        "cores": os.cpu_count(),
+        "cores": len(os.sched_getaffinity(0)),
         "platform": f"{platform.system()} {platform.machine()}",
         "compiler": _compiler(),
         "support": _support(torch_version) | (_one_assembler() if on_gpu else {}),
