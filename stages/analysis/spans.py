@@ -20,7 +20,7 @@ Choose = Callable[[list[Candidate]], Choice | None]
 CACHES = ("cold", "warm")  # the baseline has no artifact, so from one it could not be chosen
 NUM_POINTS = 240
 EXACT_SHARE = 1e-4  # a change of mode is known to this share of the lifetime
-LEAST_SHARE = 0.02  # no choice that holds for less of a lifetime than this is worth a word
+LEAST_SHARE = 0.1  # a choice that holds for less of a lifetime, none of those asked for among it, is not worth a word
 
 
 def all_spans(records: StudyRecords, eligible: Sequence[str], choose: Choose) -> Spans:
@@ -51,7 +51,7 @@ def spans(pick: Callable[[float], str], lifetimes_s: Sequence[float]) -> list[Sp
     for (low, before), (high, after) in pairwise(zip(points, picked, strict=True)):
         if after != before:
             changes.append(Span(mode=after, from_s=_change_s(pick, low, high)))
-    return _told(changes, longest)
+    return _told(changes, lifetimes_s)
 
 
 def _change_s(pick: Callable[[float], str], low: float, high: float) -> float:
@@ -63,15 +63,19 @@ def _change_s(pick: Callable[[float], str], low: float, high: float) -> float:
     return high
 
 
-def _told(changes: list[Span], longest: float) -> list[Span]:
+def _told(changes: list[Span], lifetimes_s: Sequence[float]) -> list[Span]:
     """Without slivers and without what comes before anything counts; neighbours of one mode as one span."""
     ends = [*(span.from_s for span in changes[1:]), math.inf]
-    kept = [span for span, end in zip(changes, ends, strict=True) if span.mode and end > (1 + LEAST_SHARE) * span.from_s]
+    kept = [span for span, end in zip(changes, ends, strict=True) if span.mode and _worth_a_word(span.from_s, end, lifetimes_s)]
     joined: list[Span] = []
     for span in kept:
         if not joined or joined[-1].mode != span.mode:
             joined.append(span)
     return joined
+
+
+def _worth_a_word(from_s: float, until_s: float, lifetimes_s: Sequence[float]) -> bool:
+    return until_s > (1 + LEAST_SHARE) * from_s or any(from_s <= lifetime < until_s for lifetime in lifetimes_s)
 
 
 def shorter(along: Spans, table: Table, headline: str) -> str:

@@ -32,6 +32,11 @@ def test_every_change_is_found_to_a_thousandth_of_the_lifetime() -> None:
 
 def test_what_holds_for_a_sliver_is_left_out_and_its_neighbours_are_one() -> None:
     assert steps((0, "a"), (200.0, "undecided"), (200.5, "a"), (3000, "b")) == [("a", 0), ("b", 3000)]
+    assert steps((0, "a"), (8344, "between"), (9060, "b")) == [("a", 0), ("b", 9060)]
+
+
+def test_a_sliver_that_holds_at_a_lifetime_asked_for_is_told() -> None:
+    assert steps((0, "a"), (59, "between"), (61, "b")) == [("a", 0), ("between", 59), ("b", 61)]
 
 
 def test_one_choice_at_every_lifetime_is_one_span() -> None:

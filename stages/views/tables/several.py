@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stages.analysis.spans import LEAST_SHARE
 from stages.analysis.wording import seconds
 from stages.views import words
 from stages.views.document import Study, baseline, dig, mode_names, part, sort_numeric, why_not
@@ -55,5 +56,6 @@ def along_a_life(study: Study) -> Table:
         for state in [name for name in STATES if name in found[rate]]:
             chain = ", ".join(f"{dig(span, 'mode')} from {seconds(float(span['from_s']))}" for span in found[rate][state])
             rows.append([words.rate(rate), state, chain])
-    note = "The same rule at every lifetime up to the longest tested; a choice that holds for under 2 % of a lifetime is left out."
+    sliver = f"a choice that holds for under {LEAST_SHARE * 100:g} % of a lifetime, and at none of those above, is left out"
+    note = f"The same rule at every lifetime up to the longest tested; {sliver}."
     return Table("Along a worker's life", ["arrivals", "caches", "choice"], rows, note, frozenset({"caches", "choice"}))
