@@ -29,7 +29,7 @@ from stages.core.records.plan import Plan
 from stages.core.settings import read_params
 from stages.core.timestamps import now
 from stages.instruments import assembler, hardware
-from stages.workers.device_lock import device_lock
+from stages.workers.device_lock import device_lock, item_lock
 from stages.workers.process import Worker, WorkerFailed
 
 DataType = TypeVar("DataType", bound=base.Document)
@@ -62,7 +62,7 @@ class Study:
         return read_settings(self.folder / "config" / f"{mode}.yaml")
 
     def on_device(self) -> AbstractContextManager[None]:
-        """Hold the lock of the study's GPU; nothing to hold on a CPU. Raises UserError when another study holds it."""
+        """Hold the lock of the study's GPU, or that of measuring on the CPU here. Raises UserError when another process holds it."""
         return device_lock(hardware.host().gpu_uuid if self.environment["device"] == "cuda" else None)
 
 
@@ -151,7 +151,7 @@ def write_record(
     partial = parts_of(stage, item, hashes)
     data, status, reason, log_tail = None, "unavailable", why_not, list[str]()
     if not why_not:
-        with study.on_device():
+        with item_lock(stage, item), study.on_device():
             data, status, reason, log_tail = _attempt(lambda: measure(partial))
     record = record_type(
         stage=stage,

@@ -6,6 +6,7 @@ own; stdout and stderr of the worker go to a log file whose last lines a failure
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -19,6 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from stages.core import paths
+from stages.core.errors import UserError
 
 LOG_TAIL_LINES = 20
 DEVICE_ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
@@ -114,7 +116,7 @@ class Worker:
         line, _, self._buffer = self._buffer.partition(b"\n")
         answer = json.loads(line)
         if "error" in answer:
-            raise WorkerFailed(answer["error"], answer["trace"][-LOG_TAIL_LINES:])
+            raise _broken(answer["error"], answer["trace"][-LOG_TAIL_LINES:])
         return answer["result"]
 
     def _death(self) -> str:
@@ -123,9 +125,16 @@ class Worker:
             return f"the worker was ended by signal {signal.Signals(-status).name}"
         return f"the worker ended with exit status {status}"
 
-    def _failure(self, reason: str) -> WorkerFailed:
+    def _failure(self, reason: str) -> WorkerFailed | UserError:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        return WorkerFailed(reason, lines[-LOG_TAIL_LINES:])
+        return _broken(reason, lines[-LOG_TAIL_LINES:])
+
+
+def _broken(reason: str, log_tail: list[str]) -> WorkerFailed | UserError:
+    """A full disk is no fault of the mode: no record says that it failed."""
+    if any(os.strerror(errno.ENOSPC) in text for text in (reason, *log_tail)):
+        return UserError(str(paths.build()), "must have room for caches and logs", reason, "Free some space, then run again.")
+    return WorkerFailed(reason, log_tail)
 
 
 def _close(descriptor: int) -> None:

@@ -23,6 +23,7 @@ from stages.core.records.startup import WarmupRecord
 from stages.instruments import hardware
 from stages.workers.device_lock import device_lock
 from stages.workers.measurement import cache_folder, require_item, write_record
+from stages.workers.process import _broken
 from tests.workers.small_study import SmallStudy, is_gone, wait_for, worker_of, workers_of, write_study
 
 HASHES = Hashes(config="", environment="", code="")
@@ -154,6 +155,32 @@ def test_gpu_of_another_study_is_not_used(small: SmallStudy, monkeypatch: pytest
         holder.kill()
     answer_nothing(small)
     assert read(old, CorrectnessRecord).status == "ok"
+
+
+def test_orphan_of_a_killed_pipeline_is_not_measured_beside(small: SmallStudy) -> None:
+    """`kill -9` of `dvc repro` leaves its stage running; the next one must not share its time and its caches."""
+    old = old_record(small, "load")
+    with small.start("warmup", "--mode", "eager") as orphan:
+        wait_for(lambda: worker_of(orphan.pid), "the worker")
+        for command in (("warmup", "--mode", "eager"), ("load", "--mode", "eager")):
+            status, text = small.run(*command)
+            assert status == 2
+            assert re.search(rf"at a time; got locked by process {orphan.pid}\. Wait for it, or end it \(kill {orphan.pid}\)", text)
+        assert old.read_text() == "the old record"
+        os.killpg(orphan.pid, signal.SIGINT)
+    assert small.run("load", "--mode", "eager")[0] == 0
+
+
+@pytest.mark.parametrize("reason", ["CppCompileError: No space left on device", "the worker ended with exit status 1"])
+def test_full_disk_in_a_worker_is_no_fault_of_the_mode(small: SmallStudy, reason: str) -> None:
+    old = old_record(small, "correctness")
+
+    def measure(partial: object) -> Answers:
+        raise _broken(reason, ["OSError: [Errno 28] No space left on device"])
+
+    with pytest.raises(UserError, match="must have room for caches and logs"):
+        write_record(small.study, "correctness", "eager", CorrectnessRecord, HASHES, measure)
+    assert old.read_text() == "the old record"
 
 
 def test_unknown_mode_is_one_line_that_names_the_known_ones(small: SmallStudy) -> None:
