@@ -45,9 +45,13 @@ def held(place: Path, rule: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             file.seek(0)
-            holder = file.read().strip() or "unknown"
-            raise UserError("device", rule, f"locked by process {holder}", f"Wait for it, or end it (kill {holder}).") from error
+            holder = file.read().strip()  # none in the moment between its lock and its number
+            remedy = f"Wait for it, or end it (kill {holder})." if holder else "Wait for it."
+            raise UserError("device", rule, f"locked by process {holder or 'unknown'}", remedy) from error
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
-        yield
+        try:
+            yield
+        finally:
+            file.truncate(0)  # the number may be another process's by the time that the lock is taken again
