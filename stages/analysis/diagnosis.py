@@ -84,10 +84,10 @@ def lines(found: Diagnosis, can_replay: bool) -> list[str]:
     """The diagnosis as text: the bottleneck, the two ceilings, the advice."""
     replay, kernels = found.replay_s / found.wall_s, found.kernels_s / found.wall_s
     where = "" if can_replay else " (if it could run here)"
-    bound = "busy - floor" if found.with_floor else "busy time; not every shape has a floor"
+    limit, bound = ("at most", "busy - floor") if found.with_floor else ("less than", "it is busy time, how near its floor is not known")
     return [
         f"bottleneck   {found.sentence}",
         f"replay       can save at most {replay:.0%} of {found.wall_s:.3g} s{where}: wall - busy, over the plan's steps",
-        f"kernels      can save at most {kernels:.0%}: {bound}",
+        f"kernels      can save {limit} {kernels:.0%}: {bound}",
         f"advice       {found.advice}",
     ]
