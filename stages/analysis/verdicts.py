@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stages.analysis import arguments, eligibility, parsimony, services, spans, wording
+from stages.analysis import arguments, eligibility, parsimony, services, spans, tighter_limits, wording
 from stages.analysis.candidates import EQUAL_SHARE, Candidate, candidates_at, equal, measurably_lower, tpot_ms
 from stages.analysis.reading import StudyRecords
 from stages.analysis.wording import UNDECIDED
@@ -28,7 +28,10 @@ def verdict(records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Ma
         recommended=recommended,
         reasons=arguments.reasons(records, answers, joined, name),
         caveats=arguments.caveats(records, answers, recommended),
-        would_flip=arguments.would_flip(answers, rejected, recommended, _table(records, eligible, "warm")),
+        would_flip=[
+            *arguments.would_flip(answers, rejected, recommended, _table(records, eligible, "warm")),
+            *tighter_limits.flips(records, recommended, lambda judged: _table(judged, eligible, CACHE)),
+        ],
         rejected=rejected,
         configuration=wording.configuration(records, shown),
         spans=along,

@@ -1,4 +1,4 @@
-"""Figures of a run under load: arrival rates as keys, the attainment that counts as met, and percentiles."""
+"""Figures of a run under load: arrival rates as keys, what meets the limits, the attainment that counts as met, and percentiles."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.core.records.load import Percentiles
+from stages.core.records.load import Percentiles, ServedRequest
 
 ATTAINMENT = 0.99
 MIN_SAMPLES_P90 = 20
@@ -17,6 +17,13 @@ MIN_SAMPLES_P99 = 459  # MLPerf LoadGen: p99 at 99 % confidence with no violatio
 def rate_key(rate: Any) -> str:
     """An arrival rate of params.yaml as the key that records use: `recorded`, or the number in 1/s."""
     return f"{float(rate):g}" if isinstance(rate, int | float) else str(rate)
+
+
+def meets(request: ServedRequest, slo: dict[str, float]) -> bool:
+    """Completed, first token in time, and every later token in time on average."""
+    if not request.completed or request.ttft_ms is None:
+        return False
+    return request.ttft_ms <= slo["ttft_ms"] and (request.tpot_ms or 0.0) <= slo["tpot_ms"]
 
 
 def percentiles(samples: Sequence[float]) -> Percentiles:

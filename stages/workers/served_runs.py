@@ -6,7 +6,7 @@ from typing import Any
 
 from stages.core import trends
 from stages.core.records.load import LoadRun, MemoryGrowth, Percentiles, ServedRequest, SteadyWindow
-from stages.core.service_levels import percentiles
+from stages.core.service_levels import meets, percentiles
 
 LEAST_GROWTH_BYTES = 16 << 20
 LEAST_GROWTH_SHARE = 0.01
@@ -58,13 +58,6 @@ def summary(
         memory=memory_growth(served["memory_samples"]),
         requests=requests,
     )
-
-
-def meets(request: ServedRequest, slo: dict[str, float]) -> bool:
-    """Completed, first token in time, and every later token in time on average."""
-    if not request.completed or request.ttft_ms is None:
-        return False
-    return request.ttft_ms <= slo["ttft_ms"] and (request.tpot_ms or 0.0) <= slo["tpot_ms"]
 
 
 def steady_window(requests: list[ServedRequest], window_s: float, slo: dict[str, float]) -> SteadyWindow | None:

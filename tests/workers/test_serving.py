@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from stages.core.records.load import ServedRequest
-from stages.workers.served_runs import meets, summary
+from stages.core.service_levels import meets
+from stages.workers.served_runs import summary
 from stages.workers.serving import serve
 from tests.workers.conftest import MakeService
 

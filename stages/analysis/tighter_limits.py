@@ -1,0 +1,71 @@
+"""What tighter limits would change: the requests of every load run judged again by a share of the study's own SLO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from stages.analysis import services
+from stages.analysis.reading import StudyRecords
+from stages.analysis.wording import UNDECIDED, Table, at_rate, seconds
+from stages.core.records.load import Load, LoadRecord, LoadRun
+from stages.core.service_levels import ATTAINMENT, meets
+
+SHARES = (0.5, 0.2, 0.1, 0.05, 0.02)
+NAMES = {"tpot_ms": "TPOT", "ttft_ms": "TTFT"}
+
+
+def flips(records: StudyRecords, table: Table, choices: Callable[[StudyRecords], Table]) -> list[str]:
+    """For each limit and arrival rate the widest tighter limit that names another mode, and for which lifetimes.
+
+    `choices` gives the verdict's table of records. Saturation is left out: a tighter limit has another saturation, not measured.
+    """
+    return [line for limit in NAMES for rate in records.params.arrival_rates if (line := _flip(records, limit, rate, table, choices))]
+
+
+def _flip(records: StudyRecords, limit: str, rate: object, table: Table, choices: Callable[[StudyRecords], Table]) -> str:
+    key, given_ms = services.rate_key(rate), float(getattr(records.params.slo, limit))
+    for share in SHARES:
+        changed = dict(_changes(table, choices(judged_by(records, limit, share * given_ms)), key))
+        if changed:
+            told = "; ".join(f"{mode} for {', '.join(lifetimes)}" for mode, lifetimes in changed.items())
+            return f"a {NAMES[limit]} limit of {share * given_ms:g} ms instead of {given_ms:g} ms {at_rate(key)}: {told}"
+    return ""
+
+
+def _changes(table: Table, other: Table, rate: str) -> Iterator[tuple[str, list[str]]]:
+    """(mode, lifetimes at which it is chosen now and another mode was before); what is undecided after is no change."""
+    found: dict[str, list[str]] = {}
+    for lifetime, rates in table.items():
+        before, after = rates.get(rate), other.get(lifetime, {}).get(rate)
+        if before and after and after.mode not in (UNDECIDED, before.mode):
+            found.setdefault(f"{after.mode} instead of {_named(before.mode)}", []).append(seconds(float(lifetime)))
+    yield from found.items()
+
+
+def _named(mode: str) -> str:
+    return "undecided" if mode == UNDECIDED else mode
+
+
+def judged_by(records: StudyRecords, limit: str, value_ms: float) -> StudyRecords:
+    """The records as if this limit had been the study's: goodput and attainment of every run counted again from its requests."""
+    return replace(records, load={mode: _judged_record(record, limit, value_ms) for mode, record in records.load.items()})
+
+
+def _judged_record(record: LoadRecord, limit: str, value_ms: float) -> LoadRecord:
+    return record.model_copy(update={"data": _judged(record.data, record.data.slo | {limit: value_ms})}) if record.data else record
+
+
+def _judged(load: Load, slo: dict[str, float]) -> Load:
+    runs = [_judged_run(run, slo) for run in load.runs]
+    met = [run for run in runs if run.slo_attainment >= ATTAINMENT]
+    most = max((run.request_goodput for run in met), default=None)
+    fastest = max(runs, key=lambda run: run.arrival_rate_per_s, default=None)
+    return load.model_copy(
+        update={"slo": slo, "runs": runs, "search": [], "max_goodput": most, "max_goodput_is_lower_bound": fastest in met}
+    )
+
+
+def _judged_run(run: LoadRun, slo: dict[str, float]) -> LoadRun:
+    good = sum(meets(request, slo) for request in run.requests)
+    return run.model_copy(update={"request_goodput": good / run.window_s, "slo_attainment": good / max(1, len(run.requests))})
