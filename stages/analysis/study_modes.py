@@ -138,7 +138,7 @@ def _load(load: Load) -> dict[str, Any]:
 
 
 def _run(run: LoadRun) -> dict[str, Any]:
-    """A rate without its single requests: their distributions, and their tails without those that a compile or capture hit."""
+    """A rate without its single requests: their distributions, and their tails without those that a compile, capture or collection hit."""
     shown = run.model_dump(exclude={"requests", "answers"})
     for name in ("ttft_ms", "tpot_ms"):
         values = [value for request in run.requests if (value := getattr(request, name)) is not None]

@@ -66,7 +66,8 @@ class LoadSettings:
     `process`: `recorded` (the trace's own), `poisson`, or `gamma` with `gamma_shape` (below 1: bursts). `search_s`: seconds
     a run of the search for `max_goodput` by bisection, 0 for no search. `sampled_requests`: of each rate, compared with eager.
     `one_worker`: all rates and the search in one worker, which saves starts and lets what one rate leaves behind (memory, what
-    compiled late) meet the next; only the last rate is sampled then.
+    compiled late) meet the next; only the last rate is sampled then. `freeze_gc`: what the ready worker holds is left out of
+    Python's garbage collections (`gc.freeze`).
     """
 
     duration_s: float
@@ -76,6 +77,7 @@ class LoadSettings:
     search_s: float = 0.0
     sampled_requests: int = 6
     one_worker: bool = False
+    freeze_gc: bool = False
 
     def __post_init__(self) -> None:
         """Raise UserError for an unknown process, or a shape with which nearly all gaps are 0 (or all are alike)."""

@@ -34,7 +34,7 @@ class LoadWorker:
         if not any(request["arrival_s"] / factor <= window_s for request in requests):
             raise UserError("measure.load.duration_s", "must let at least one request arrive", longest_s, "Raise it or the rate.")
         times = {"rate_factor": factor, "duration_s": window_s, "grace_s": load.grace_s}
-        limits = {"max_sequences": self.held, "num_sampled": num_sampled}
+        limits = {"max_sequences": self.held, "num_sampled": num_sampled, "freeze_gc": load.freeze_gc}
         served = self._started.ask("stages.workers.serving:serve", requests=requests, **limits, **times)
         run = summary(served, key, rate_per_s, window_s, vars(self.settings.slo), load.process)
         return run.model_copy(update={"answers": self._answers(served["sampled"])}) if num_sampled else run

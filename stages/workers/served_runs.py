@@ -49,6 +49,7 @@ def summary(
         host_us_per_decode_step=served["host_us_per_decode_step"],
         busy_s=served["busy_s"],
         num_compiles_during=served["num_compiles_during"],
+        gc=served.get("gc"),
         energy_j=served["energy_j"],
         energy_per_good_j=None if served["energy_j"] is None else _share(served["energy_j"], len(good)),
         peak_bytes=served["peak_bytes"],

@@ -16,7 +16,8 @@ import numpy as np
 
 from stages.core.records.plan import Request
 from stages.core.service_levels import percentiles
-from stages.instruments import hardware, memory, memory_in_use
+from stages.instruments import gc_pauses, hardware, memory, memory_in_use
+from stages.instruments.gc_pauses import GcPauses
 from stages.traces.scheduling import compaction_moves
 from stages.workers.loop_clock import LoopClock
 from stages.workers.served_sequence import Sequence, choose_sample, note_tokens, sampled
@@ -50,6 +51,7 @@ class Loop:
     sample_every_s: float = 1.0
     memory_samples: list[tuple[float, int]] = field(default_factory=list)
     has_sample: bool = False
+    pauses: GcPauses = field(default_factory=GcPauses)
 
     def now_s(self) -> float:
         """Seconds since the run began."""
@@ -75,8 +77,11 @@ class Loop:
             return
         self.busy_s += self.now_s() - now_s
         spent_s = phases.total_s() - compiled_s
+        if self.pauses.notable_since():
+            self._mark("garbage_collection", here)
         if spent_s > 0:
             only_recorded = phases.seconds.get("record_s", 0.0) - recorded_s >= spent_s
+            self.num_compiles += 1
             self._mark("recording" if only_recorded else "compile", here)
 
     def _sample_memory(self, now_s: float) -> None:
@@ -141,7 +146,6 @@ class Loop:
 
     def _mark(self, what: str, here: list[Sequence]) -> None:
         """The requests that were in the step, and those that waited for it, were hit."""
-        self.num_compiles += 1
         for sequence in (*here, *self.queue):
             sequence.hit_by = what
 
@@ -154,10 +158,12 @@ def serve(
     grace_s: float,
     max_sequences: int | None = None,
     num_sampled: int = 0,
+    freeze_gc: bool = False,
 ) -> dict[str, Any]:
     """Send what arrives within `duration_s` (arrival times divided by `rate_factor`), wait `grace_s` for the rest.
 
     `max_sequences`: in flight at most, where that is less than the slots. `num_sampled`: requests whose tokens are given back.
+    `freeze_gc`: leave what the ready worker holds out of Python's garbage collections.
     """
     sent = [one for one in map(Request.model_validate, requests) if one.arrival_s / rate_factor <= duration_s]
     prompts = random_prompts(service, [request.prompt_tokens for request in sent], seed=1)
@@ -168,9 +174,11 @@ def serve(
     given_before = service.num_baseline_calls()
     energy_j = hardware.energy_j() if service.device == "cuda" else None
     every_s = duration_s / MEMORY_SAMPLES
-    loop = Loop(service, time.perf_counter(), deque(sequences), max_active, sample_every_s=every_s, has_sample=num_sampled > 0)
-    while (loop.waiting or loop.queue or loop.active) and loop.now_s() < duration_s + grace_s:
-        loop.step()
+    with gc_pauses.watched(freeze_gc) as pauses:
+        loop = Loop(service, time.perf_counter(), deque(sequences), max_active, has_sample=num_sampled > 0, pauses=pauses)
+        loop.sample_every_s = every_s
+        while (loop.waiting or loop.queue or loop.active) and loop.now_s() < duration_s + grace_s:
+            loop.step()
     return {
         "requests": [sequence.document() for sequence in sequences],
         "energy_j": None if energy_j is None else (hardware.energy_j() or energy_j) - energy_j,
@@ -195,6 +203,7 @@ def found(loop: Loop, sequences: list[Sequence]) -> dict[str, Any]:
         "host_work": work.model_dump() if work else None,
         "itl_ms": percentiles(gaps).model_dump(),
         "num_compiles_during": loop.num_compiles,
+        "gc": loop.pauses.found(),
         "busy_s": loop.busy_s,
         "memory_samples": loop.memory_samples,
     }

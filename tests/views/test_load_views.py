@@ -144,3 +144,13 @@ def test_picture_needs_two_modes_with_all_three_numbers(example: dict[str, Any],
     assert pareto(bare_study) is None
     del example["modes"]["compile"]["startup"]["cold"]
     assert of_mode(example, "compile") is None
+
+
+def test_a_run_that_the_garbage_collector_held_up_says_so_with_the_remedy(example: dict[str, Any]) -> None:
+    assert load_detail.collections(example) == []
+    run_of(example)["gc"] = {"num_full": 1, "longest_ms": 262.4, "total_ms": 262.9}
+    (said,) = load_detail.collections(example)
+    assert "held the loop up for 262 ms at once (263 ms in all, 1 full collections)" in said
+    assert "gc.freeze()" in said
+    run_of(example)["gc"]["longest_ms"] = 9.9
+    assert load_detail.collections(example) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from typing import Any
 
@@ -158,3 +159,22 @@ def test_steps_that_the_mode_gave_to_the_baseline_are_counted(make_service: Make
     service.steps["decode/2"] = unsupported
     document = serve(service, requests(), rate_factor=1, duration_s=1, grace_s=30)
     assert document["num_baseline_steps"] == document["batch_histogram"]["2"] > 0
+
+
+def test_requests_that_wait_for_a_garbage_collection_are_named_and_no_compile_is_counted(make_service: MakeService) -> None:
+    service = make_service("tiny")
+    prefill, held = service.steps["prefill/32"], [[number] for number in range(1_000_000)]
+
+    def collecting() -> Any:
+        gc.collect()
+        return prefill()
+
+    service.steps["prefill/32"] = collecting
+    document = serve(service, requests(), rate_factor=1, duration_s=1, grace_s=60)
+    longest = LENGTHS.index((32, 7))
+    assert len(held) == 1_000_000
+    assert document["requests"][longest]["hit_by"] == "garbage_collection"
+    assert document["num_compiles_during"] == 0
+    assert document["gc"]["num_full"] >= 1
+    assert document["gc"]["longest_ms"] >= 10
+    assert summary(document, "2", 2.0, 1.0, SLO).gc is not None

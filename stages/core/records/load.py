@@ -81,6 +81,14 @@ class HostWork(Document):
     by_batch: dict[str, float]
 
 
+class Collections(Document):
+    """Python's garbage collections in this run: full ones (of all generations), the longest pause and all together."""
+
+    num_full: int
+    longest_ms: float
+    total_ms: float
+
+
 class Difference(Document):
     """A served token that eager would not have chosen: token `token` (from 0) of a request.
 
@@ -154,6 +162,7 @@ class LoadRun(Document):
     max_active: int | None = None
     answers: ServedAnswers | None = None
     num_baseline_steps: int = 0
+    gc: Collections | None = None
 
 
 class Load(Document):

@@ -11,7 +11,8 @@ from stages.views.tables.table import Table, dropped_empty
 
 SECONDS_PER_HOUR = 3600
 MOST_LATE = 0.01
-_HIT = {"compile": "a compilation", "recording": "a recording"}
+_HIT = {"compile": "a compilation", "recording": "a recording", "garbage_collection": "a garbage collection"}
+NOTABLE_MS = 10.0
 
 
 def _runs(study: Study) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -88,8 +89,21 @@ def self_check(study: Study) -> list[str]:
     ]
 
 
+def collections(study: Study) -> list[str]:
+    """A sentence a run that Python's garbage collector held up, with the remedy."""
+    held_up = [(where, part(run, "gc")) for where, _, run in _runs(study)]
+    return [
+        f"{words.clean(where)}: Python's garbage collector held the loop up for {words.plain(found['longest_ms'])} ms at once"
+        f" ({words.plain(found['total_ms'])} ms in all, {words.count(found['num_full'])} full collections)."
+        " gc.freeze() once the worker is ready keeps it off what was built until then;"
+        " the override +measure.load.freeze_gc=true measures with it."
+        for where, found in held_up
+        if (words.number(found.get("longest_ms")) or 0.0) >= NOTABLE_MS
+    ]
+
+
 def hits(study: Study) -> Table:
-    """The requests that a compilation or a recording hit."""
+    """The requests that a compilation, a recording or a garbage collection hit."""
     rows = []
     for where, _, run in _runs(study):
         for request in run.get("hit_requests") or []:
