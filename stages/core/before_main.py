@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
-from stages.core.errors import EXIT_INTERRUPTED, EXIT_USER_ERROR, UserError, print_error
+from stages.core.errors import EXIT_INTERRUPTED, EXIT_USER_ERROR, UserError, end, note_interrupts, print_error, was_interrupted
 
 
 def explain() -> None:
@@ -17,18 +17,19 @@ def explain() -> None:
     command, default = _command(), sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        if isinstance(error, KeyboardInterrupt):
+        if was_interrupted(error):
             print_error("interrupted before anything was done; run the same command again")
-            sys.exit(EXIT_INTERRUPTED)
+            end(EXIT_INTERRUPTED)
         if not isinstance(error, ModuleNotFoundError) or not error.name or error.name.split(".")[0] == "stages":
             default(kind, error, traceback)
             return
         remedy = f"Run `.venv/bin/python -m {command}` (`make venv` makes it), or install requirements.lock into this one."
         rule = f"must be installed in the Python that runs {command}"
         print_error(str(UserError(error.name, rule, f"{sys.executable} without it", remedy)))
-        sys.exit(EXIT_USER_ERROR)
+        end(EXIT_USER_ERROR)
 
     if command:
+        note_interrupts()
         sys.excepthook = hook
 
 

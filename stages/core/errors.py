@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import io
+import signal
 import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130
+_interrupts: list[int] = []
 
 
 class UserError(Exception):
@@ -30,19 +34,51 @@ def run_command(main: Callable[[], int | None]) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a locale without the sign prints `?`
+    note_interrupts()
     try:
         status = main() or 0
-    except UserError as error:
-        print_error(str(error))
-        status = EXIT_USER_ERROR
-    except KeyboardInterrupt:
-        print_error("interrupted: what was measured so far is kept; run the same command again to go on")
-        status = EXIT_INTERRUPTED
-    except OSError as error:
-        if error.errno not in _USER_ERRNO:
+    except (Exception, KeyboardInterrupt) as error:
+        explained = _explained(error)
+        if explained is None:
             raise
+        status = explained
+    end(status)
+
+
+def _explained(error: BaseException) -> int | None:
+    """Say in one line how a command ended; its status. None for what is the program's own fault."""
+    if was_interrupted(error):
+        print_error("interrupted: what was measured so far is kept; run the same command again to go on")
+        return EXIT_INTERRUPTED
+    if isinstance(error, UserError):
+        print_error(str(error))
+    elif isinstance(error, OSError) and error.errno in _USER_ERRNO:
         print_error(f"{error.filename or 'disk'}: {error.strerror}; {_remedy(error)}, then run again")
-        status = EXIT_USER_ERROR
+    else:
+        return None
+    return EXIT_USER_ERROR
+
+
+def note_interrupts() -> None:
+    """From now on Ctrl-C is remembered as well as raised: a library that it meets halfway makes another error of it."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupted)
+
+
+def was_interrupted(error: BaseException) -> bool:
+    """Whether Ctrl-C is where the error comes from."""
+    return isinstance(error, KeyboardInterrupt) or bool(_interrupts)
+
+
+def _interrupted(number: int, _: object) -> None:
+    _interrupts.append(number)
+    raise KeyboardInterrupt
+
+
+def end(status: int) -> NoReturn:
+    """Exit with this status, also where Ctrl-C came out of an `exec`, or comes now that nothing is left to interrupt."""
+    exec("pass")  # CPython kills itself by SIGINT at its end once a KeyboardInterrupt left an `exec` of text, until the next one
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     sys.exit(status)
 
 

@@ -46,9 +46,10 @@ def test_a_command_that_does_not_exist_is_python_s_own_error() -> None:
     assert (done.returncode, done.stderr) == (1, f"{sys.executable}: No module named stages.nothing\n")
 
 
-def test_ctrl_c_while_a_command_imports_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "hydra.py").write_text("raise KeyboardInterrupt\n")
-    (tmp_path / "numpy.py").write_text("raise KeyboardInterrupt\n")
+@pytest.mark.parametrize("code", ["raise KeyboardInterrupt", "exec('raise KeyboardInterrupt')"])
+def test_ctrl_c_while_a_command_imports_is_one_line(code: str, tmp_path: Path) -> None:
+    (tmp_path / "hydra.py").write_text(f"{code}\n")
+    (tmp_path / "numpy.py").write_text(f"{code}\n")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     command = [sys.executable, "-m", "stages.report"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

@@ -47,6 +47,43 @@ def test_interruption_says_that_nothing_is_lost(capsys: pytest.CaptureFixture[st
     assert text.count("\n") == 1
 
 
+def run(code: str) -> tuple[int, str]:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+INTERRUPT = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"exec({INTERRUPT!r})",  # CPython would end by the signal, whatever the status
+        "type('Made', (), {'field': type('Field', (), {'__set_name__': interrupt})()})",  # a RuntimeError on Python 3.11
+        "try: interrupt()\n    finally: {}['what was not yet there']",
+        "try: interrupt()\n    except KeyboardInterrupt: raise UserError('seed', 'must', 'be', 'there') from None",
+    ],
+)
+def test_interruption_is_one_line_and_130_wherever_it_strikes(body: str) -> None:
+    code = f"""
+import signal
+from stages.core.errors import UserError, run_command
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
+def interrupt(*_): {INTERRUPT}
+def main():
+    {body}
+run_command(main)
+"""
+    status, text = run(code)
+    assert (status, text.count("\n")) == (130, 1), text
+    assert text.startswith("error: interrupted: ")
+
+
+def test_interruption_after_the_end_changes_nothing() -> None:
+    late = "import atexit, os, signal; atexit.register(os.kill, os.getpid(), signal.SIGINT); signal.signal(signal.SIGINT, signal.SIG_DFL)"
+    assert run(f"{late}; from stages.core.errors import run_command; run_command(lambda: 1)") == (1, "")
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT])
 def test_disk_that_cannot_be_written_is_one_line(number: int, capsys: pytest.CaptureFixture[str]) -> None:
     status, text = ended(raising(OSError(number, os.strerror(number), "record.json")), capsys)
@@ -58,6 +95,13 @@ def test_disk_that_cannot_be_written_is_one_line(number: int, capsys: pytest.Cap
 def test_something_in_the_way_is_one_line(number: int, capsys: pytest.CaptureFixture[str]) -> None:
     status, text = ended(raising(OSError(number, os.strerror(number), "record.json")), capsys)
     assert (status, text) == (2, f"error: record.json: {os.strerror(number)}; move what lies there, then run again\n")
+
+
+def test_fault_of_the_program_keeps_its_traceback() -> None:
+    status, text = run("from stages.core.errors import run_command; run_command(lambda: 1 / 0)")
+    assert status == 1
+    assert text.startswith("Traceback")
+    assert "ZeroDivisionError" in text
 
 
 def test_fault_of_the_program_is_not_hidden() -> None:
