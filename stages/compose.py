@@ -11,8 +11,7 @@ always) and config/factorial/<name>.yaml.
 from __future__ import annotations
 
 import argparse
-import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,12 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from stages.core import atomic, digest, paths
-from stages.core.build import build
-from stages.core.composed import BESIDE_THE_MODE, relevant_config, typed_settings
+from stages.core.build import build, target_of
+from stages.core.composed import BESIDE_THE_MODE, Settings, relevant_config, typed_settings
 from stages.core.errors import UserError, run_command
 from stages.core.factorial_settings import FactorialSettings, checked_factorial
+from stages.core.field_kinds import field_paths
+from stages.core.overrides import check_overrides, is_chosen, key_of, misnamed, paths_of
 from stages.core.records.base import read_environment
 from stages.core.settings import BASELINE, Params, read_params
 from stages.core.typed_yaml import typed
@@ -34,6 +35,7 @@ SECTIONS = ("model", "mode", "trace", "measure")  # their keys may be overridden
 GROUPS = (*SECTIONS, "factorial")
 NOT_CHOSEN = ("code", "baseline", "hydra")  # written here, or without effect
 BESIDE_BASELINE = tuple(stage for stage, keys in BESIDE_THE_MODE.items() if "baseline" in keys)
+_FIXED = {"measure.plan", *(f"{section}.{name}" for section in SECTIONS for name in ("name", "preset"))}  # a node, and files' names
 MEASURING_STAGES = ("warmup", "capture", "steady_state", "load", "correctness")
 
 
@@ -72,24 +74,41 @@ def compose_mode(params: Params, mode: str, device: str, conf: Path) -> dict[str
 
 def _hydra(params: Params, mode: str, device: str, conf: Path, factorial: str | None) -> dict[str, Any]:
     from hydra import compose, initialize_config_dir
-    from hydra.errors import HydraException
+    from hydra.errors import HydraException, OverrideParseException
 
     choices = {"model": params.model, "trace": params.trace, "measure": params.measure, "mode": mode}
     if factorial:
         choices["factorial"] = factorial
-    for group, name in choices.items():
+    launch = {key_of(override): override.partition("=")[2] for override in params.overrides if key_of(override) == "launch"}
+    for group, name in {**choices, **launch}.items():
         if name not in _names(conf, group):
             raise UserError(group, f"must name a file in conf/{group}/", name, f"Available: {', '.join(_names(conf, group))}.")
     values = _values(params, device)
-    _check_overrides(params.overrides, {*GROUPS, *values, *NOT_CHOSEN})
+    check_overrides(params.overrides, {*GROUPS, *values, *NOT_CHOSEN}, SECTIONS)
+    chosen = [f"{key}={value}" for key, value in choices.items()]
     try:
         with initialize_config_dir(config_dir=str(conf), version_base="1.3"):
-            composed = compose("config", overrides=[*(f"{key}={value}" for key, value in choices.items()), *params.overrides])
+            composed = compose("config", overrides=[*chosen, *params.overrides])
         composed.merge_with(values)
         return dict(OmegaConf.to_container(composed, resolve=True))  # type: ignore[arg-type]
+    except OverrideParseException as error:
+        rule, remedy = "must have a value that Hydra can read", "Quote a value with special signs: key='a=b'."
+        raise UserError("overrides", rule, error.override, remedy) from error
     except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
+        if params.overrides:  # alone conf/ composes, or what is broken in it is said first
+            stated = _hydra(replace(params, overrides=[]), mode, device, conf, factorial)
+            if found := misnamed(params.overrides, set(paths_of(stated)), _known_keys(stated, values)):
+                raise found from error
         given = ", ".join(params.overrides) or "none"
         raise UserError("overrides", str(error)[:400], given, "Fix params.yaml (overrides) or the file in conf/.") from error
+
+
+def _known_keys(stated: dict[str, Any], values: dict[str, Any]) -> set[str]:
+    """Every key that an override may give a value, stated in conf/ or not."""
+    kinds = {"": Settings, "measure.plan.": PlanSettings}
+    kinds |= {f"{key}.": target_of(stated[key].get("_target_"), key) for key in ("model", "mode", "trace")}
+    known = {path for prefix, kind in kinds.items() for path in field_paths(kind, prefix)}
+    return {key for key in known if not is_chosen(key, {*GROUPS, *values, *NOT_CHOSEN}, SECTIONS)} - _FIXED
 
 
 def _names(conf: Path, group: str) -> list[str]:
@@ -107,19 +126,6 @@ def _values(params: Params, device: str) -> dict[str, Any]:
         "arrival_rates": params.arrival_rates,
         "lifetimes_s": params.lifetimes_s,
     }
-
-
-def _check_overrides(overrides: list[str], own: set[str]) -> None:
-    """An override of a choice that params.yaml makes elsewhere would leave two answers to one question."""
-    seen: set[str] = set()
-    for override in overrides:
-        key = re.split("[=@]", override.lstrip("+~"))[0]
-        if not override.startswith("~"):
-            if key in seen:
-                raise UserError("overrides", f"must not set {key} twice", ", ".join(overrides), "Remove one of the two.")
-            seen.add(key)
-        if key in own or re.split("[./]", key)[0] in own - set(SECTIONS):
-            raise UserError("overrides", f"must not override {key}, which is chosen elsewhere", override, "Set it where it is chosen.")
 
 
 def _code_hashes(targets: dict[str, str], components: dict[str, Any]) -> dict[str, str]:

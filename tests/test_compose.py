@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 import yaml
 
 from stages.compose import MEASURING_STAGES, compose_mode, compose_study
-from stages.core.composed import read_settings
+from stages.core.composed import read_settings, typed_settings
 from stages.core.errors import UserError
 from stages.core.settings import Params, read_params
 
@@ -122,29 +123,29 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("factorial: unknown", {"factorials": ["pairs"]}, "factorial: must name a file in conf/factorial/; got pairs. Available: "),
     ("mode: a path", {"modes": ["eager", "../mode/eager"]}, "mode: must name a file in conf/mode/; got ../mode/eager"),
     # a key that nothing has
-    ("model: key", {"overrides": ["+model.heads=4"]}, "model.heads: .*; got 4. Keys here: name, "),
-    ("trace: key", {"overrides": ["+trace.speed=4"]}, "trace.speed: .*; got 4. Keys here: name, "),
+    ("model: key", {"overrides": ["+model.heads=4"]}, "model.heads: must be a known key; got 4. Did you mean num_heads"),
+    ("trace: key", {"overrides": ["+trace.speed=4"]}, "trace.speed: must be a known key; got 4. .*Keys here: name, "),
     ("mode: key", {"overrides": ["+mode.flags=x"]}, "mode.flags: .*; got x. Keys here: name, "),
     ("measure: key", {"overrides": ["+measure.repeats=4"]}, "measure.repeats: "),
     ("measure: deep key", {"overrides": ["+measure.load.seconds=4"]}, "measure.load.seconds: "),
     ("measure: plan key", {"overrides": ["+measure.plan.speed=4"]}, "measure.plan.* speed: "),
     ("launch: key", {"overrides": ["+launch.gpus=4"]}, "launch.gpus: "),
     ("top: key", {"overrides": ["+speed=4"]}, "speed: "),
-    ("key without plus", {"overrides": ["model.heads=4"]}, "overrides: .*heads.*; got model.heads=4. Fix"),
-    ("broken override", {"overrides": ["model.seed"]}, "overrides: .*; got model.seed. Fix"),
+    ("key without plus", {"overrides": ["model.heads=4"]}, "got model.heads=4. The nearest key is model.num_heads: model.num_heads=4"),
+    ("broken override", {"overrides": ["model.seed"]}, "overrides: must read key=value, or ~key; got model.seed. For"),
     ("override of a choice", {"overrides": ["mode=dynamo"]}, "overrides: must not override mode, .*; got mode=dynamo. Set"),
     ("override of a group", {"overrides": ["model=known_answer"]}, "overrides: must not override model, .*; got model=known_answer"),
     ("override of a params key", {"overrides": ["++device=cuda"]}, "overrides: must not override device, .*; got .*device=cuda"),
     ("override of a params section", {"overrides": ["slo.ttft_ms=5"]}, "overrides: must not override slo.ttft_ms, .*; got slo.ttft_ms=5"),
     ("override of a factorial", {"overrides": ["+factorial.twins=[]"]}, "overrides: must not override factorial.twins, "),
     # a wrong type
-    ("model: type", {"overrides": ["model.num_layers=two"]}, "model.num_layers: .*; got two. Keys"),
-    ("trace: type", {"overrides": ["trace.rate_per_s=fast"]}, "trace.rate_per_s: .*; got fast. Keys"),
-    ("mode: type", {"overrides": ["mode.stability=[1]"]}, "mode.stability: "),
-    ("measure: type", {"overrides": ["measure.warmup.cold_starts=few"]}, "measure.warmup.cold_starts: .*; got few. Fix"),
-    ("measure: section type", {"overrides": ["measure.load=4"]}, "measure"),
-    ("launch: type", {"overrides": ["launch.num_threads=many"]}, "launch.num_threads: "),
-    ("seed: type", {"overrides": ["seed=x"]}, "seed: "),
+    ("model: type", {"overrides": ["model.num_layers=two"]}, "model.num_layers: must be a whole number; got two. Fix conf/model/ or"),
+    ("trace: type", {"overrides": ["trace.rate_per_s=fast"]}, "trace.rate_per_s: must be a number; got fast. Fix conf/trace/ or"),
+    ("mode: type", {"overrides": ["mode.stability=[1]"]}, "mode.stability: must be text; got "),
+    ("measure: type", {"overrides": ["measure.warmup.cold_starts=few"]}, "cold_starts: must be a whole number; got few. Fix"),
+    ("measure: section type", {"overrides": ["measure.load=4"]}, "measure.load: must be a mapping of the keys duration_s, "),
+    ("launch: type", {"overrides": ["launch.num_threads=many"]}, "launch.num_threads: must be a whole number; got many"),
+    ("seed: type", {"overrides": ["seed=x"]}, "seed: must be a whole number; got x"),
     # a value out of range
     ("model: range", {"overrides": ["model.num_layers=0"]}, "model.num_layers: must be positive; got 0. Give"),
     ("trace: range", {"overrides": ["trace.num_requests=1"]}, "trace.num_requests: must be from 2 to .*; got 1. Change"),
@@ -165,6 +166,12 @@ def test_wrong_choice_is_one_user_error(changes: dict[str, Any], message: str) -
     with pytest.raises(UserError, match=message) as error_info:
         compose_study(params(**changes), "cpu", CONF)
     assert "\n" not in str(error_info.value)
+
+
+def test_whole_numbers_of_a_model_and_a_measure_may_have_an_exponent() -> None:
+    found = composed(overrides=["model.seed=1e3", "model.capture_sizes=[1.0, 2e0]", "measure.warmup.cold_starts=2.0"])
+    assert (found["model"]["seed"], found["model"]["capture_sizes"]) == (1000, [1, 2])
+    assert typed_settings(found, "a").measure.warmup.cold_starts == 2
 
 
 def test_flag_pair_that_torch_ignores_is_refused() -> None:
@@ -292,6 +299,40 @@ def test_environment_must_have_been_described(tmp_path: Path) -> None:
 def test_an_override_that_would_be_misread_is_refused(overrides: list[str], message: str) -> None:
     with pytest.raises(UserError, match=message):
         composed(overrides=overrides)
+
+
+@pytest.mark.parametrize(
+    ("override", "written"),
+    [
+        ("measure.load.duration=3", "measure.load.duration_s=3"),
+        ("modle.seed=3", "model.seed=3"),
+        ("launch.threads=2", "launch.num_threads=2"),
+        ("measure.load.process=poisson", "+measure.load.process=poisson"),
+        ("measure.load.proces=poisson", "+measure.load.process=poisson"),
+        ("+seed=3", "seed=3"),
+    ],
+)
+def test_what_is_advised_instead_of_an_unknown_key_works(override: str, written: str) -> None:
+    with pytest.raises(UserError, match=rf"^overrides: must .*; got {re.escape(override)}\. .*{re.escape(written)}\.$"):
+        composed(overrides=[override])
+    assert composed(overrides=[written])
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("nokey=1", "overrides: must name a key that conf/ has, which nokey is not; got nokey=1. The nearest key is m"),
+        ("~nokey", "overrides: must name a key that conf/ has, which nokey is not; got ~nokey. The nearest key is m"),
+        ("+nokey=1", "nokey: must be a known key; got 1. Keys here: name, "),
+        ("seed=1=2", "overrides: must have a value that Hydra can read; got seed=1=2. Quote"),
+        ("launch=big", "launch: must name a file in conf/launch/; got big. Available: local"),
+        ("", "overrides: must read key=value, or ~key; got "),
+    ],
+)
+def test_an_override_that_nothing_takes_is_refused_in_our_words(override: str, message: str) -> None:
+    with pytest.raises(UserError, match=message) as error_info:
+        composed(overrides=[override])
+    assert "append" not in str(error_info.value)
 
 
 def test_a_key_may_be_deleted_and_given_again() -> None:

@@ -16,6 +16,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from stages.core.errors import UserError
+from stages.core.field_kinds import misfit, whole
 from stages.core.typed_yaml import check_kinds, culprit, value_at
 
 ALLOWED = ("stages.modes.", "stages.models.", "stages.traces.")
@@ -28,9 +29,9 @@ def build(node: Mapping[str, Any], key: str) -> Any:
     allow-list, an unknown or missing key, a wrong type, or a broken rule of the target's own.
     """
     settings = {str(name): value for name, value in node.items()}
-    target = _target_of(settings.pop("_target_", None), key)
+    target = target_of(settings.pop("_target_", None), key)
     try:
-        typed = OmegaConf.merge(OmegaConf.structured(target), settings)
+        typed = OmegaConf.merge(OmegaConf.structured(target), whole(target, settings))
         missing = sorted(OmegaConf.missing_keys(typed))
         if missing:
             raise UserError(f"{key}.{missing[0]}", "must be given", "nothing", f"Set it in conf/{key}/ or by an override.")
@@ -41,7 +42,8 @@ def build(node: Mapping[str, Any], key: str) -> Any:
         raise _explained(error, key, target, settings) from error
 
 
-def _target_of(path: object, key: str) -> type:
+def target_of(path: object, key: str) -> type:
+    """The dataclass that `_target_` names. Raises UserError for one outside the allow-list or that is none."""
     if not isinstance(path, str) or not path.startswith(ALLOWED):
         raise UserError(f"{key}._target_", f"must name a class under {', '.join(ALLOWED)}", path, "Put it there.")
     module, _, name = path.rpartition(".")
@@ -59,6 +61,4 @@ def _explained(error: OmegaConfBaseException, key: str, target: type, settings: 
     if isinstance(inner, UserError):
         return inner
     where = getattr(error, "full_key", None) or culprit(target, settings)
-    first_line = str(error).split("\n")[0]
-    names = ", ".join(field.name for field in dataclasses.fields(target))
-    return UserError(f"{key}.{where}", first_line, value_at(settings, str(where)), f"Keys here: {names}.")
+    return misfit(target, str(where), value_at(settings, str(where)), f"{key}.", f"Fix conf/{key}/ or the override.")

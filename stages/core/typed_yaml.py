@@ -14,6 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from stages.core.errors import UserError
+from stages.core.field_kinds import misfit, whole
 
 Schema = TypeVar("Schema")
 LARGEST = 10**15
@@ -40,7 +41,7 @@ def typed(schema: type[Schema], document: Any, where: str) -> Schema:
     if not isinstance(document, dict):
         raise UserError(where, "must be a mapping of keys", document, "Start from the file in git.")
     try:
-        merged = OmegaConf.merge(OmegaConf.structured(schema), document)
+        merged = OmegaConf.merge(OmegaConf.structured(schema), whole(schema, document))
         missing = sorted(OmegaConf.missing_keys(merged))
         if missing:
             raise UserError(f"{where}: {missing[0]}", "must be given", "nothing", "Add it.")
@@ -52,14 +53,14 @@ def typed(schema: type[Schema], document: Any, where: str) -> Schema:
         if isinstance(cause, UserError):
             raise cause from error
         key = getattr(error, "full_key", None) or culprit(schema, document)
-        raise UserError(f"{where}: {key}", str(error).split("\n")[0], value_at(document, str(key)), "Fix or remove the key.") from error
+        raise misfit(schema, str(key), value_at(document, str(key)), f"{where}: ", "Fix or remove the key.") from error
 
 
 def culprit(schema: type, document: Mapping[str, Any]) -> str:
     """The first key whose value alone does not fit the dataclass (OmegaConf does not name a node of the wrong kind)."""
     for key, value in document.items():
         try:
-            OmegaConf.merge(OmegaConf.structured(schema), {key: value})
+            OmegaConf.merge(OmegaConf.structured(schema), whole(schema, {key: value}))
         except OmegaConfBaseException:
             return key
     return "?"
@@ -70,8 +71,8 @@ def value_at(document: Mapping[str, Any], key: str) -> Any:
     value: Any = document
     for part in re.findall(r"[^.\[\]]+", key):
         try:
-            value = value[int(part)] if isinstance(value, list) else value[part]
-        except (KeyError, IndexError, TypeError, ValueError):
+            value = value[int(part)] if isinstance(value, list) else {str(name): item for name, item in value.items()}[part]
+        except (KeyError, IndexError, AttributeError, ValueError):
             return "nothing"
     return value
 
