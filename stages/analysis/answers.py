@@ -103,7 +103,7 @@ def lifetime(records: StudyRecords, mode: str) -> Lifetime | None:
         return None
     ready = services.ready_s(startup)
     rates = services.verdict_rates(records.params)
-    grid = lifetimes.grid_s(records.params.lifetimes_s)
+    grid = sorted({*lifetimes.grid_s(records.params.lifetimes_s), *ready.values()})  # a curve leaves 0 where its mode is ready
     curves: dict[str, dict[str, list[list[float]]]] = {}
     for rate in rates:
         found = {cache: services.corners(startup, load, rate, cache) for cache in ready}

@@ -42,7 +42,7 @@ def _saved(name: str, point: Contrasts) -> list[str]:
         entry.value / 1e3 for entry in (point.compiled_alone, point.replay_alone, point.interaction, point.total)
     )
     return [
-        f"{name}, over the step sequence: compiled kernels alone save {compiled:,.0f} ms, replay alone {replay:,.0f} ms, "
+        f"{name}, over the step sequence: compiling alone saves {compiled:,.0f} ms, replay alone {replay:,.0f} ms, "
         f"both {total:,.0f} ms; {interaction:,.0f} ms would be counted twice"
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stages.views.certainty import shifted
 from stages.views.document import Study, dig, mode_names, part
 from stages.views.headline import chosen
 from stages.views.tables.proof import called, twins
@@ -44,8 +45,14 @@ def _answers_badge(study: Study) -> Badge:
     correct = [name for name in checked if verdicts[name] == "correct"]
     if not checked:
         return Badge("Answers: not checked", "correctness", "none")
-    text = f"Answers checked: {len(correct)} of {len(checked)} modes correct"
+    text = f"Answers checked: {len(correct)} of {len(checked)} modes correct{_num_checks(study)}"
     return Badge(text, "correctness", _tone(correct == checked, chosen(study), correct))
+
+
+def _num_checks(study: Study) -> str:
+    """How much the recommended mode's answer rests on."""
+    checks = dig(study, "modes", chosen(study), "correctness", "checks")
+    return f" ({len(checks)} checks)" if isinstance(checks, list) and checks else ""
 
 
 def _tone(complete: bool, name: str, good: list[str]) -> str:
@@ -61,6 +68,8 @@ def _quiet_badge(study: Study) -> Badge:
         return Badge("Machine: no A/A pairs", "machine", "none")
     vouching = [word for word, pair in zip(found, pairs, strict=True) if dig(pair, "mode") == chosen(study)] or found
     quiet = not different and vouching.count("within 5 %") == len(vouching)
-    name = "Machine quiet" if quiet else "Machine"
-    text = f"{name}: of {len(pairs)} A/A pairs {different} differ, {close} within 5 %, {len(pairs) - different - close} not told apart"
-    return Badge(text, "machine", "good" if quiet else "warn")
+    text = f"of {len(pairs)} A/A pairs {different} differ, {close} within 5 %, {len(pairs) - different - close} not told apart"
+    if quiet and shifted(study):
+        own = f"{chosen(study)} (A/A {len(vouching)} of {len(vouching)})" if chosen(study) else "these pairs"
+        return Badge(f"Machine quiet for {own}, not for all ({close} of {len(pairs)})", "machine", "warn")
+    return Badge(f"{'Machine quiet' if quiet else 'Machine'}: {text}", "machine", "good" if quiet else "warn")

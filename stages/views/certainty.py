@@ -28,7 +28,9 @@ def _steps(study: Study, name: str) -> str:
     sets = words.number(dig(study, "attribution", factorial, "num_sets"))
     repeated = "" if sets is None else f", from {words.count(sets)} {'set' if sets == 1 else 'sets'} of processes ({factorial})"
     others = "".join(f"; {other} says {value}: they disagree" for other, value in disagreeing(study, name))
-    return f"Whole step sequence, {baseline(study)} / {name}: {compared}{repeated}{others}{_doubt(study, name)}."
+    steps = [words.count(sequence.get(key)) for key in ("num_steps", "steps_in_trace")]
+    timed = "" if words.ABSENT in steps or steps[0] == steps[1] else f" ({' of '.join(steps)} steps)"
+    return f"Step sequence{timed}, {baseline(study)} / {name}: {compared}{repeated}{others}{_doubt(study, name)}."
 
 
 def shifted(study: Study) -> str:
@@ -40,7 +42,7 @@ def shifted(study: Study) -> str:
     times = " to ".join(words.microseconds(worst[end]) for end in ("least_us", "most_us"))
     where = f"{worst['mode']} at {describe(str(worst['point']).removeprefix('decode/'))}"
     count, of = (sum(shift[key] for shift in found) for key in ("num_shifted", "of"))
-    said = f"The machine shifted its speed: blocks of {count} of {of} timed cells and shapes differ by over 30 %, most {where}, {times}."
+    said = f"The machine shifted its speed: equal work differs by over 30 % in {count} of {of} timings, most {where}, {times}."
     return words.clean(said)
 
 
@@ -56,7 +58,7 @@ def _starts(study: Study, name: str) -> str:
     if starts is None:
         return ""
     if starts == 1:
-        return "One cold start each: ready times and break-even have no interval."
+        return "One cold start each: no interval on ready times."
     return f"Ready times are medians of {words.count(starts)} cold starts."
 
 
@@ -67,4 +69,5 @@ def _runner_up(study: Study) -> str:
     ours, theirs = (words.number(choice[2].get(key)) for key in ("completions", "runner_up_completions"))
     apart = abs(ours - theirs) / ours if ours and theirs is not None else 0.0
     margin = f", {words.percent(apart)} apart in completions" if apart >= 0.01 else ""
-    return f"Runner-up: {choice[2]['runner_up']}{margin} ({str(choice[2].get('reason')).partition(':')[0]})."
+    decided = str(choice[2].get("reason")).partition(":")[0].replace("completions within 1 %, ", "")
+    return f"Runner-up: {choice[2]['runner_up']}{margin} ({decided})."

@@ -84,7 +84,7 @@ def price(study: Study) -> str:
         f"ready after {', '.join(starts)}" if starts else "",
         f"{cost.graphs} of graphs" if cost.graphs != words.ABSENT else "",
         _lost(cost.lost, prices.held(study)),
-        f"{tail} TPOT {cost.tpot[tail]} with compiles and captures left in" if tail else "",
+        f"{tail} TPOT {cost.tpot[tail]} {prices.where(study, tail)} with compiles and captures left in" if tail else "",
     ]
     return words.clean(f"{name}: {'; '.join(text for text in parts if text)}.") if any(parts) else ""
 
@@ -98,12 +98,12 @@ def chosen(study: Study) -> str:
 
 def _savings(study: Study, batch: str) -> str:
     """In ms a step, from the factorial of the headline's speed-up where it knows this point; without replay what compiling saves."""
-    names = {"interaction": "by either alone", "kernels_given_replay": "only by kernels", "replay_given_compiled": "only by replay"}
+    names = {"interaction": "that either would save", "kernels_given_replay": "only kernels", "replay_given_compiled": "only replay"}
     answers = {name: part(study, "attribution", name, batch) for name in factorials(study)}
     for name, found in answers.items():
         saved = {text: value for key, text in names.items() if (value := words.number(dig(found, key, "value"))) is not None}
         if saved and words.number(dig(found, "total", "value")) is not None:
-            listed = ", ".join(f"{text} {_ms(value)}" for text, value in saved.items())
+            listed = ", ".join(f"{_ms(value)} {text}" for text, value in saved.items())
             return f"Compiling and replaying together save {_saved(found, 'total')} of that step ({describe(batch)}, {name}): {listed}."
     for name, found in answers.items():
         if words.number(dig(found, "compiled_alone", "value")) is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stages.views import words
-from stages.views.document import Study, baseline, dig, headline_choice, part, rates
+from stages.views.document import Study, baseline, dig, headline_choice, mode_names, part, rates
 from stages.views.figures.ladder import STATES
 from stages.views.tables.service import sequences_lost
 
@@ -29,10 +29,10 @@ def price(study: Study, mode: str) -> Price:
     node, lost = part(study, "modes", mode), sequences_lost(study, mode)
     pools = words.number(dig(node, "memory", "graph_pool_bytes"))
     return Price(
-        ready={state: words.seconds(dig(node, "startup", state, "ready_s")) for state in STATES},
+        ready={state: ready(study, mode, state) for state in STATES},
         graphs=words.size(pools) if pools else words.ABSENT,
         lost=words.ABSENT if mode == baseline(study) or lost is None else words.count(max(lost, 0.0)),
-        tpot={tail: words.plain(_tpot_ms(study, mode, tail), "ms") for tail in ("p99", "p50")},
+        tpot={tail: words.plain(dig(node, "load", tail_rate(study, tail), "tpot_ms", tail), "ms") for tail in ("p99", "p50")},
     )
 
 
@@ -41,9 +41,22 @@ def held(study: Study) -> str:
     return words.count(dig(study, "modes", baseline(study), "memory", "max_sequences"))
 
 
-def _tpot_ms(study: Study, mode: str, tail: str) -> float | None:
-    """At the verdict's arrival rate, else at the first that has enough samples."""
+def ready(study: Study, mode: str, state: str) -> str:
+    """The ready time; a start that was not in the cache state that it claims says so."""
+    start = dig(study, "modes", mode, "startup", state)
+    seconds = words.seconds(dig(start, "ready_s"))
+    return f"{seconds} (refuted)" if dig(start, "verdict") == "refuted" and seconds != words.ABSENT else seconds
+
+
+def tail_rate(study: Study, tail: str) -> str:
+    """The verdict's arrival rate, else the first at which a mode has enough samples for this tail; one rate for all modes."""
     choice = headline_choice(study)
     tried = ([choice[1]] if choice else []) + rates(study)
-    found = [words.number(dig(study, "modes", mode, "load", rate, "tpot_ms", tail)) for rate in tried]
-    return next((value for value in found if value is not None), None)
+    loads = [part(study, "modes", mode, "load") for mode in mode_names(study)]
+    known = [rate for rate in tried if any(words.number(dig(load, rate, "tpot_ms", tail)) is not None for load in loads)]
+    return known[0] if known else (tried[0] if tried else "")
+
+
+def where(study: Study, tail: str) -> str:
+    """`at 40 requests/s`, of the tail's arrival rate."""
+    return f"at {words.rate(tail_rate(study, tail))}"

@@ -41,10 +41,10 @@ def tested(study: Study, rate: str) -> list[tuple[str, str]]:
     return [(lifetime, str(dig(table, lifetime, rate, "mode"))) for lifetime in sort_numeric(table) if rate in table[lifetime]]
 
 
-def spans(study: Study, cache: str) -> Sequence[Mapping[str, Any]]:
-    """The choice along a worker's life from one cache state, at the arrival rate of the verdict's sentence."""
+def spans(study: Study, cache: str, rate: str = "") -> Sequence[Mapping[str, Any]]:
+    """The choice along a worker's life from one cache state; at the arrival rate of the verdict's sentence unless another is named."""
     choice = headline_choice(study)
-    return dig(study, "verdict", "spans", choice[1] if choice else "", cache) or []
+    return dig(study, "verdict", "spans", rate or (choice[1] if choice else ""), cache) or []
 
 
 def switches(study: Study) -> list[tuple[str, float]]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import isclose
+from typing import Any
 
 from stages.analysis.wording import UNDECIDED, seconds
 from stages.views import words
-from stages.views.document import Study, baseline, dig, headline_choice, part, sort_numeric
+from stages.views.document import Study, arrival_rates, baseline, dig, headline_choice, part, sort_numeric
 from stages.views.headline import chosen
 from stages.views.roles import shorter_mode, spans, tested
+
+ALIKE_SHARE = 0.05
 
 
 def switch(study: Study) -> str:
@@ -21,8 +26,27 @@ def switch(study: Study) -> str:
         return words.clean(_tested(study, name, choice[1]))
     if len(along) == 1 or along[-1]["mode"] != name:
         return ""
-    parts = [_until(study, shorter_mode(study)), _between(study, choice[1]), _from(study, name)]
+    parts = [_until(study, shorter_mode(study)), _between(study, choice[1]), _from(study, name), _at_other_rates(study, choice[1])]
     return words.clean(" ".join(text for text in parts if text))
+
+
+def _at_other_rates(study: Study, rate: str) -> str:
+    """The choices at the other arrival rates of the study: the same ones (lifetimes within 5 %), or which, from cold caches."""
+    said = []
+    for other in (key for key in arrival_rates(study) if key != rate):
+        cold = spans(study, "cold", other)
+        if all(_alike(spans(study, cache), spans(study, cache, other)) for cache in ("cold", "warm")):
+            said.append(f"At {words.rate(other)}: the same.")
+        elif cold:
+            listed = [f"{span['mode']}" + (f" from {seconds(span['from_s'])}" if index else "") for index, span in enumerate(cold)]
+            said.append(f"At {words.rate(other)}, cold: {', '.join(listed)}.")
+    return " ".join(said)
+
+
+def _alike(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]]) -> bool:
+    if [span["mode"] for span in one] != [span["mode"] for span in other]:
+        return False
+    return all(isclose(span["from_s"], also["from_s"], rel_tol=ALIKE_SHARE) for span, also in zip(one, other, strict=True))
 
 
 def _until(study: Study, other: str) -> str:
@@ -55,14 +79,14 @@ def _from(study: Study, name: str) -> str:
     if not decides:
         return f"From {since} cold on {name} completes more."
     equal, _, tail = equal.rpartition(", ")
-    return f"From {since} cold on {name}: {equal.partition(' (')[0]}, and its {tail} TPOT is lower.{_never_ahead(study, name)}"
+    return f"From {since} cold on {name}: {equal.partition(' (')[0]}, then the lower {tail} TPOT decides.{_never_ahead(study, name)}"
 
 
 def _never_ahead(study: Study, name: str) -> str:
     """Why a mode that is recommended has no break-even, where it has none."""
     choice = headline_choice(study)
     found = dig(study, "modes", name, "lifetime", "break_even", choice[1] if choice else "", "cold", "answer")
-    return f" In completions it never stays ahead of {baseline(study)}: break-even “never”." if found == "never" else ""
+    return f" It is never ahead of {baseline(study)} in completions." if found == "never" else ""
 
 
 def _tested(study: Study, name: str, rate: str) -> str:

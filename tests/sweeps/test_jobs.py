@@ -92,5 +92,5 @@ def test_a_cell_on_a_machine_that_shifted_its_speed_has_a_remark_with_the_number
     shift = {"mode": "eager", "point": "prefill/64", "least_us": 500.0, "most_us": 900.0, "num_shifted": 1, "of": 8}
     study["attribution"] = {"pair": {"speed_shift": shift}}
     write_study(sweep / "cell_1" / "study", study)
-    said = "blocks of 1 of 8 timed cells and shapes differ by over 30 %, most eager at prefill 64, 500 µs to 900 µs."
+    said = "equal work differs by over 30 % in 1 of 8 timings, most eager at prefill 64, 500 µs to 900 µs."
     assert remarks(sweep, [result]) == [f"cell_1: The machine shifted its speed: {said}"]

@@ -85,12 +85,23 @@ def test_shorter_lives_say_until_when_why_undecided_and_what_turns_it(example: d
     spans = [("cuda_graph", 7.4), ("undecided", 1000.0), ("compile_cuda_graph", 7200.0)]
     example["verdict"]["spans"]["2"] = {"cold": [{"mode": mode, "from_s": from_s} for mode, from_s in spans]}
     said = "cuda_graph up to 16.7 min cold. Then undecided: completions of a, b are not told apart. "
-    said += "From 120 min cold on compile_cuda_graph: completions within 1 %, and its p99 TPOT is lower."
+    said += "From 120 min cold on compile_cuda_graph: completions within 1 %, then the lower p99 TPOT decides."
+    slow = " At 0.5 requests/s, cold: eager, cuda_graph from 125 s, compile_cuda_graph from 70.1 min."
     even = example["modes"]["compile_cuda_graph"]["lifetime"]["break_even"]["2"]["cold"]
     even["answer"] = "at"
-    assert switch(example) == said
+    assert switch(example) == said + slow
     even["answer"] = "never"
-    assert switch(example) == f"{said} In completions it never stays ahead of eager: break-even “never”."
+    assert switch(example) == f"{said} It is never ahead of eager in completions.{slow}"
+
+
+def test_the_other_arrival_rate_is_the_same_where_modes_and_lifetimes_are(example: dict[str, Any]) -> None:
+    spans = example["verdict"]["spans"]
+    spans["0.5"] = json.loads(json.dumps(spans["2"]))
+    assert switch(example).endswith(" At 0.5 requests/s: the same.")
+    spans["0.5"]["cold"][-1]["from_s"] *= 1.04
+    assert switch(example).endswith(" At 0.5 requests/s: the same.")
+    spans["0.5"]["warm"][-1]["from_s"] *= 1.06
+    assert " At 0.5 requests/s, cold: " in switch(example)
 
 
 @pytest.mark.parametrize("spans", [["compile_cuda_graph"], ["undecided"], ["compile_cuda_graph", "undecided"]])
@@ -126,20 +137,12 @@ def test_a_pair_that_two_factorials_measured_is_a_check_with_both_numbers(exampl
     assert row[1:] == ["1.78× [1.70, 1.90] faster", "inductor_manual", "1.50× [1.40, 1.60] faster", "inductor_trees", "disagree"]
 
 
-def test_the_first_screen_names_factorials_only_where_they_differ(example: dict[str, Any]) -> None:
-    assert "timed in" not in glance(example).columns
-    example["modes"]["cuda_graph"]["steady_state"]["sequence"]["vs_baseline"]["factorial"] = "inductor_trees"
-    found = glance(example)
-    assert [row[-1] for row in found.rows] == ["inductor_manual", "inductor_trees", "–"]
-    assert found.columns[-1] == "timed in"
-
-
 def test_the_page_says_it_in_one_note_with_the_numbers(example: dict[str, Any]) -> None:
     assert shifted(example) == ""
     shift = {"mode": "compile", "point": "decode/8", "least_us": 213.0, "most_us": 398.0, "num_shifted": 3, "of": 20}
     example["attribution"]["inductor_manual"]["speed_shift"] = shift
     example["attribution"]["inductor_trees"]["speed_shift"] = shift | {"mode": "eager", "most_us": 300.0, "num_shifted": 2, "of": 10}
-    said = "The machine shifted its speed: blocks of 5 of 30 timed cells and shapes differ by over 30 %, most compile at decode batch 8, "
+    said = "The machine shifted its speed: equal work differs by over 30 % in 5 of 30 timings, most compile at decode batch 8, "
     assert f"{said}213 µs to 398 µs." in certainty(example)
     for choices in example["verdict"]["choices"].values():
         choices["2"]["mode"] = "undecided"
@@ -181,7 +184,11 @@ def test_the_price_is_the_same_on_the_terminal_and_on_the_page(example: dict[str
     row = dict(zip(found.columns, next(row for row in found.rows if row[0].startswith("compile_cuda_graph: ")), strict=True))
     lost = next(column for column in found.columns if column.startswith("sequences lost of "))
     said = price(example)
-    for text in (f"{row['ready cold']} cold, {row['ready warm']} warm", f"{row['graphs']} of graphs", f"p99 TPOT {row['p99 TPOT']} with"):
+    for text in (
+        f"{row['ready cold']} cold, {row['ready warm']} warm",
+        f"{row['graphs']} of graphs",
+        f"p99 TPOT {row['p99 TPOT, 2 requests/s']} at 2 requests/s with",
+    ):
         assert text in said
     assert f"{row[lost]} fewer concurrent sequences (of {lost.removeprefix('sequences lost of ')})" in said
 
@@ -196,7 +203,7 @@ def test_where_the_page_shows_a_median_and_no_memory_of_graphs_so_does_the_termi
     row = dict(zip(found.columns, found.rows[0], strict=True))
     assert row["graphs"] == "–"
     assert "graphs" not in price(example)
-    assert f"p50 TPOT {row['p50 TPOT']} with compiles" in price(example)
+    assert f"p50 TPOT {row['p50 TPOT, 2 requests/s']} at 2 requests/s with compiles" in price(example)
 
 
 def test_what_sequences_lost_are_is_said_below_the_table_that_has_them(example: dict[str, Any]) -> None:
@@ -214,3 +221,16 @@ def test_the_recommended_mode_stands_first_also_where_another_comes_before_it_in
     for order in given:
         example["verdict"]["configurations"] = dict(order)
         assert [one.title.partition(":")[0] for one in configurations(example)] == ["compile_cuda_graph", "cuda_graph"]
+
+
+def test_the_tail_names_the_arrival_rate_that_has_enough_requests_for_it(example: dict[str, Any]) -> None:
+    for mode in example["modes"].values():
+        if "2" in mode["load"]:
+            mode["load"]["2"]["tpot_ms"]["p99"] = None
+    assert "p99 TPOT, 0.5 requests/s" in glance(example).columns
+
+
+def test_a_start_that_was_not_warm_says_so_beside_its_time(example: dict[str, Any]) -> None:
+    example["modes"]["compile_cuda_graph"]["startup"]["warm"] |= {"ready_s": 82.3, "verdict": "refuted"}
+    found = glance(example)
+    assert dict(zip(found.columns, found.rows[0], strict=True))["ready warm"] == "82.3 s (refuted)"

@@ -120,6 +120,14 @@ def test_the_badges_count_what_was_proved_and_checked(example: dict[str, Any]) -
     assert "A/A pairs 1 differ" in badges(example)[2].text
 
 
+def test_a_machine_that_shifted_its_speed_is_quiet_for_the_recommended_mode_alone(example: dict[str, Any]) -> None:
+    shift = {"mode": "eager", "point": "decode/8", "least_us": 213.0, "most_us": 398.0, "num_shifted": 3, "of": 20}
+    example["attribution"]["inductor_manual"]["speed_shift"] = shift
+    quiet = badges(example)[2]
+    assert quiet.tone == "warn"
+    assert re.fullmatch(r"Machine quiet for compile_cuda_graph \(A/A (\d+) of \1\), not for all \(\d+ of \d+\)", quiet.text)
+
+
 def test_a_machine_whose_pairs_are_too_wide_to_tell_is_not_called_quiet(example: dict[str, Any]) -> None:
     example["attribution"]["inductor_manual"]["twins"]["pairs"][1] |= {"ratio": 1.16, "low": 0.15, "high": 8.8, "different": False}
     quiet = badges(example)[2]

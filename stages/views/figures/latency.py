@@ -35,7 +35,10 @@ def latency(study: Study) -> Drawn | None:
         handles, labels = grid[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
 
-    caption = "Every sample counts, none is dropped. Start-up is not included. Modes whose path or answers failed are left out."
+    caption = (
+        "Every request of the run; every call of the blocks that count. Start-up is not included."
+        " Modes whose path or answers failed are left out."
+    )
     return draw("latency", "Latency distributions", caption, _alternative(panels), (7.2, 3.9), paint)
 
 
