@@ -56,6 +56,7 @@ NSYS = "nsys profile --trace=cuda,nvtx --cuda-graph-trace=node --output=build/ns
 _PLANS = (
     _Plan("choices", "What to run", commands=("dvc repro attribution", "python -m stages.attribution")),
     _Plan("flip", "What would flip it"),
+    _Plan("scope", "What it holds for"),
     _Plan("rejected", "Not ranked: refuted, wrong, failed or unavailable"),
     _Plan("modes", "All modes", figures=("pareto",), commands=("dvc repro report", "python -m stages.report")),
     _Plan("paths", "Path proved", figures=("coverage", "churn"), commands=("python -m stages.capture --mode <mode>", NSYS)),
@@ -149,7 +150,9 @@ def _points(study: Study) -> dict[str, list[str]]:
         "attribution": [*gains.products(study), *_missing_cells(factorials), *steps.no_floor(study)],
         "latency": [*load_detail.self_check(study), *load_detail.collections(study)],
         "machine": [*standing.conditions(study), *_voided(factorials)],
-        "flip": [words.clean(text) for text in [*(verdict.get("would_flip") or []), *(verdict.get("caveats") or [])]],
+        "flip": [words.clean(text) for text in verdict.get("would_flip") or []],
+        "scope": [words.clean(text) for text in verdict.get("caveats") or []],
+        "startup": service.unproved(study),
     }
 
 

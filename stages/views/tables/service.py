@@ -25,9 +25,17 @@ def startup(study: Study) -> Table:
 
 def _proof(start: object) -> str:
     proved = dig(start, "proved")
-    if proved is None or proved:
-        return words.ABSENT if proved is None else "yes"
-    return "; ".join(["no: " + str(dig(start, "proof") or ""), *filter(None, [str(dig(start, "cause") or "")])])
+    return words.ABSENT if proved is None else "yes" if proved else "no"
+
+
+def unproved(study: Study) -> list[str]:
+    """A sentence a start that was not in the cache state that it claims: by what, and why where that is known."""
+    starts = [(f"{name}, {state}", dig(study, "modes", name, "startup", state)) for name in mode_names(study) for state in STATES]
+    return [
+        words.clean("; ".join([f"{where}: {dig(start, 'proof')}", *filter(None, [str(dig(start, "cause") or "")])]))
+        for where, start in starts
+        if dig(start, "proved") is False
+    ]
 
 
 def load(study: Study) -> Table:
