@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stages.analysis import arguments, eligibility, parsimony, services, spans, tighter_limits, wording
+from stages.analysis import arguments, eligibility, other_rules, parsimony, services, spans, wording
 from stages.analysis.candidates import EQUAL_SHARE, Candidate, candidates_at, equal, measurably_lower, tpot_ms
 from stages.analysis.reading import StudyRecords
 from stages.analysis.wording import UNDECIDED
@@ -30,7 +30,8 @@ def verdict(records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Ma
         caveats=arguments.caveats(records, answers, recommended),
         would_flip=[
             *arguments.would_flip(answers, rejected, recommended, _table(records, eligible, "warm")),
-            *tighter_limits.flips(records, recommended, lambda judged: _table(judged, eligible, CACHE)),
+            *other_rules.counting(records, recommended, _table(records, eligible, CACHE, most)),
+            *other_rules.limits(records, recommended, lambda judged: _table(judged, eligible, CACHE)),
         ],
         rejected=rejected,
         configuration=wording.configuration(records, shown),
@@ -64,11 +65,11 @@ def _eligible(records: StudyRecords, rejected: Mapping[str, str]) -> list[str]:
     return [mode for mode in records.modes if mode not in rejected]
 
 
-def _table(records: StudyRecords, eligible: Sequence[str], cache: str) -> dict[str, dict[str, Choice]]:
+def _table(records: StudyRecords, eligible: Sequence[str], cache: str, rule: spans.Choose | None = None) -> dict[str, dict[str, Choice]]:
     at = {rate: candidates_at(records, eligible, rate, cache) for rate in services.verdict_rates(records.params)}
     table: dict[str, dict[str, Choice]] = {}
     for lifetime_s in records.params.lifetimes_s:
-        choices = {rate: choose(found(lifetime_s)) for rate, found in at.items()}
+        choices = {rate: (rule or choose)(found(lifetime_s)) for rate, found in at.items()}
         table[f"{lifetime_s:g}"] = {rate: choice for rate, choice in choices.items() if choice}
     return {lifetime: choices for lifetime, choices in table.items() if choices}
 
@@ -94,6 +95,14 @@ def choose(found: list[Candidate]) -> Choice | None:
         reason = f"no rate tried was too much for {', '.join(unbounded)}: what saturates them is not known"
         return _choice(UNDECIDED, first, tied[1], reason)
     return _by_tpot(tied, ranked)
+
+
+def most(found: list[Candidate]) -> Choice | None:
+    """The mode with the most completions, by however few; None where none has any, or one's most is not known."""
+    ranked = sorted(found, key=lambda candidate: -candidate.completions)
+    if not ranked or ranked[0].completions <= 0 or any(candidate.high == float("inf") for candidate in ranked):
+        return None
+    return _choice(ranked[0].mode, ranked[0], ranked[1] if len(ranked) > 1 else None, "most useful completions")
 
 
 def _by_tpot(tied: list[Candidate], ranked: list[Candidate]) -> Choice:

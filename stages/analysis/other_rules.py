@@ -1,4 +1,4 @@
-"""What tighter limits would change: the requests of every load run judged again by a share of the study's own SLO."""
+"""What tighter limits, or counting every completion, would choose: the same measurements judged by another rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHARES = (0.5, 0.2, 0.1, 0.05, 0.02)
 NAMES = {"tpot_ms": "TPOT", "ttft_ms": "TTFT"}
 
 
-def flips(records: StudyRecords, table: Table, choices: Callable[[StudyRecords], Table]) -> list[str]:
+def limits(records: StudyRecords, table: Table, choices: Callable[[StudyRecords], Table]) -> list[str]:
     """For each limit and arrival rate the widest tighter limit that names another mode, and for which lifetimes.
 
     `choices` gives the verdict's table of records. Saturation is left out: a tighter limit has another saturation, not measured.
@@ -23,13 +23,25 @@ def flips(records: StudyRecords, table: Table, choices: Callable[[StudyRecords],
     return [line for limit in NAMES for rate in records.params.arrival_rates if (line := _flip(records, limit, rate, table, choices))]
 
 
+def counting(records: StudyRecords, table: Table, most: Table) -> list[str]:
+    """For each arrival rate what has the most completions where the verdict gave some of them up for a lower TPOT."""
+    found = []
+    for key in map(services.rate_key, records.params.arrival_rates):
+        if changed := dict(_changes(table, most, key)):
+            found.append(f"counting every completion, none given up for a lower TPOT, {at_rate(key)}: {_told(changed)}")
+    return found
+
+
+def _told(changed: dict[str, list[str]]) -> str:
+    return "; ".join(f"{modes} for {', '.join(lifetimes)}" for modes, lifetimes in changed.items())
+
+
 def _flip(records: StudyRecords, limit: str, rate: object, table: Table, choices: Callable[[StudyRecords], Table]) -> str:
     key, given_ms = services.rate_key(rate), float(getattr(records.params.slo, limit))
     for share in SHARES:
         changed = dict(_changes(table, choices(judged_by(records, limit, share * given_ms)), key))
         if changed:
-            told = "; ".join(f"{mode} for {', '.join(lifetimes)}" for mode, lifetimes in changed.items())
-            return f"a {NAMES[limit]} limit of {share * given_ms:g} ms instead of {given_ms:g} ms {at_rate(key)}: {told}"
+            return f"a {NAMES[limit]} limit of {share * given_ms:g} ms instead of {given_ms:g} ms {at_rate(key)}: {_told(changed)}"
     return ""
 
 

@@ -1,12 +1,14 @@
-"""What tighter limits would change, from requests whose times are known."""
+"""What tighter limits, or counting every completion, would choose, from requests whose times are known."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from stages.analysis import answers
+from stages.analysis.other_rules import judged_by
 from stages.analysis.reading import StudyRecords
-from stages.analysis.tighter_limits import judged_by
 from tests.analysis.hand_made import Spec, records_of, times
 
 RATE = {"2": 2.0}
@@ -52,3 +54,12 @@ def test_goodput_and_attainment_are_counted_again_from_the_requests() -> None:
     assert data.runs[0].request_goodput == pytest.approx(0.5 * run.num_sent / run.window_s, rel=0.02)
     assert (data.max_goodput, data.max_goodput_is_lower_bound) == (None, False)
     assert records.load["eager"].data.slo["tpot_ms"] == 50.0  # type: ignore[union-attr]
+
+
+def test_what_has_the_most_completions_is_told_where_the_lower_tpot_decided() -> None:
+    records = study(compile_tpot_ms=2.0)
+    longest = answers.answer(replace(records, params=replace(records.params, lifetimes_s=[60.0, 86400.0])))
+    assert longest.verdict.recommended["86400"]["2"].mode == "compile"
+    said = "counting every completion, none given up for a lower TPOT, at 2 requests/s: eager instead of compile for 1 d"
+    assert said in longest.verdict.would_flip
+    assert not any(line.startswith("counting") for line in answers.answer(records).verdict.would_flip)
