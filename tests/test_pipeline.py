@@ -131,7 +131,7 @@ EDITS = {
         {"compose", "report", *DYNAMO},
     ),
     "code of one stage": (
-        "stages/workers/serving.py",
+        "stages/workers/serving_loop.py",
         replaced("IDLE_SLEEP_S = 0.0005", "IDLE_SLEEP_S = 0.0006"),
         {"compose", "report", "load@eager", "load@dynamo"},
     ),
