@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import logging
 import os
-import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -21,7 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.core import digest
 from stages.modes.base import BaseMode
-from stages.modes.package_identity import OPTIONS, Layouts, identity, is_aligned, layout
+from stages.modes.cuda_linking import driver_can_be_linked, no_toolkit
+from stages.modes.package_identity import OPTIONS, Layouts, identity, is_aligned, layout, packages_folder
 
 if TYPE_CHECKING:
     import torch
@@ -45,6 +45,10 @@ class AotInductor(BaseMode):
     def transforms(self) -> tuple[str, ...]:
         """Ahead of time, as claimed."""
         return ("aot",)
+
+    def unavailable(self, device: str) -> str:
+        """On CUDA a package is C++ that includes the toolkit's headers."""
+        return no_toolkit() if device == "cuda" else super().unavailable(device)
 
     def transformed(self, function: Callable[..., Any], num_shapes: int) -> Callable[..., Any]:
         """A step that gets a package for every shape it is called with until `warmed_up`."""
@@ -145,7 +149,7 @@ class PackagedStep:
             exported = torch.export.export(module, inputs, strict=True)  # through Dynamo, which knows Triton kernels
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_name(f"{file.stem}-{os.getpid()}.pt2")
-        with dynamo_timed("package_compile"):
+        with dynamo_timed("package_compile"), driver_can_be_linked():
             torch._inductor.aoti_compile_and_package(exported, package_path=str(partial), inductor_configs=dict(OPTIONS))
         partial.replace(file)
         self.counts["package_built"] += 1
@@ -187,9 +191,3 @@ def give_constants(package: Any, module: torch.nn.Module) -> None:
         raise RuntimeError(f"the step uses tensors that are neither parameters nor buffers ({', '.join(strangers)}): register them")
     package.opmode_constants = {name: tensors[name].detach() for name in names}  # alive as long as the package
     package.load_constants(package.opmode_constants, check_full_update=True, user_managed=True)
-
-
-def packages_folder() -> Path:
-    """Beside the worker's compile caches; in the temporary folder for a process without its own."""
-    cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    return (Path(cache).parent if cache else Path(tempfile.gettempdir()) / "opmode") / "packages"

@@ -1,9 +1,12 @@
-"""What an AOTInductor package is specialised to, and whatever decides its content: a stale package has another name."""
+"""What an AOTInductor package is specialised to, what decides its content (a stale one has another name), where it lies."""
 
 from __future__ import annotations
 
 import inspect
+import os
+import tempfile
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.core import digest
@@ -57,6 +60,12 @@ class Layouts:
             number = self._numbers.setdefault(layout(tensors), len(self._numbers))
             self._lists[place] = (list(tensors), number)
         return self._lists[place][1]
+
+
+def packages_folder() -> Path:
+    """Beside the worker's compile caches; in the temporary folder for a process without its own."""
+    cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    return (Path(cache).parent if cache else Path(tempfile.gettempdir()) / "opmode") / "packages"
 
 
 def identity(function: Callable[..., Any], module: torch.nn.Module) -> list[Any]:
