@@ -20,6 +20,7 @@ import torch
 
 from stages.core.build import build
 from stages.core.records.startup import MiddleWay
+from stages.instruments.absent_device import own_stand_in
 from stages.instruments.compile_phases import CompilePhases
 from stages.workers.service import Service
 from stages.workers.starting import CALLS_BEFORE_CAPTURE
@@ -37,6 +38,7 @@ class Compiling(threading.Thread):
     def __init__(self, make: Callable[[], Service], phases: CompilePhases, num_threads: int) -> None:
         """`make`: the copy. The thread takes over torch's configuration of the one that makes it."""
         super().__init__(name="compiling", daemon=True)
+        own_stand_in()
         self.make, self.phases, self.num_threads = make, phases, num_threads
         self.copy: Service | None = None
         self.error = ""
