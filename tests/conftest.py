@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests import compiler_limits
+from tests.ahead import Ahead
 
 _LEAKS = ("OPMODE_", "MLFLOW_", "DVC_")
 
@@ -46,6 +48,19 @@ def _compiler_limits() -> Iterator[None]:
     """The recompile limit that a mode sets for its own process does not reach the next test."""
     with compiler_limits.kept():
         yield
+
+
+@pytest.fixture(scope="session")
+def _ahead(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ahead]:
+    begun = Ahead(request.session.items, tmp_path_factory.mktemp("ahead"))
+    yield begun
+    begun.close()
+
+
+@pytest.fixture
+def ahead(request: pytest.FixtureRequest, _ahead: Ahead) -> Any:
+    """What the function of the test's mark `ahead` returned."""
+    return _ahead.result(request.node)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stages.core.records.correctness import Answers
-from tests.faults.planted_tree import PlantedTree, failed, planted_tree, why
+from tests.ahead import ONE_AT_A_TIME
+from tests.faults.planted_tree import failed, planted_tree, why
 
 pytestmark = pytest.mark.gpu
 IDLE = {"known_answers", "custom_ops", "unplanned_size"}
 """Random weights, no custom operator, nothing but static inputs."""
 
 
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> PlantedTree:
-    return planted_tree(tmp_path_factory.mktemp("gpu"), "cuda_graph", "cudagraph_trees", device="cuda")
+def measured(mode: str, model: dict[str, Any] | None, keys: dict[str, Any], home: Path) -> Answers:
+    """What `correctness` found, in a project of its own."""
+    with ONE_AT_A_TIME:
+        tree = planted_tree(home, "cuda_graph", "cudagraph_trees", device="cuda")
+    return tree.checked(mode, model, **keys)
+
+
+def checks(mode: str, model: dict[str, Any] | None = None, **keys: Any) -> pytest.MarkDecorator:
+    """The test's `ahead` is what `correctness` found."""
+    return pytest.mark.ahead(partial(measured, mode, model, keys))
 
 
 def verdicts(answers: Answers) -> dict[str, str]:
@@ -31,40 +41,40 @@ def of_kind(kind: str) -> dict[str, Any]:
     return {"_target_": "stages.models.faulty.Faulty", "kind": kind}
 
 
-def test_healthy_capture_raises_nothing_and_says_what_it_keeps(tree: PlantedTree) -> None:
-    answers = tree.checked("cuda_graph")
-    assert failed(answers) == set(), why(answers)
-    assert {run.name for run in answers.probes if run.verdict == "not_run"} == IDLE
-    found = {check.name: check for check in answers.checks}
+@checks("cuda_graph")
+def test_healthy_capture_raises_nothing_and_says_what_it_keeps(ahead: Answers) -> None:
+    assert failed(ahead) == set(), why(ahead)
+    assert {run.name for run in ahead.probes if run.verdict == "not_run"} == IDLE
+    found = {check.name: check for check in ahead.checks}
     for name, reason in (("weights_by_pointer", "stale"), ("attribute_followed", "stale"), ("host_work_done", "left out")):
         assert found[name].verdict == "reported"
         assert reason in found[name].reason
     assert "refused" in found["branch_taken"].reason
 
 
-def test_healthy_trees_raise_nothing_and_follow_new_addresses(tree: PlantedTree) -> None:
-    answers = tree.checked("cudagraph_trees")
-    assert failed(answers) == set(), why(answers)
-    assert {run.name for run in answers.probes if run.verdict == "not_run"} == IDLE
-    found = verdicts(answers)
+@checks("cudagraph_trees")
+def test_healthy_trees_raise_nothing_and_follow_new_addresses(ahead: Answers) -> None:
+    assert failed(ahead) == set(), why(ahead)
+    assert {run.name for run in ahead.probes if run.verdict == "not_run"} == IDLE
+    found = verdicts(ahead)
     assert {found[name] for name in ("weights_by_pointer", "weights_restored", "attribute_followed", "branch_taken")} == {"pass"}
 
 
-def test_freed_captured_pointer_is_caught_by_the_churned_allocator(tree: PlantedTree) -> None:
-    answers = tree.checked("freed_pointer", **freed(frees=True))
-    assert "allocator_churn" in failed(answers), why(answers)
+@checks("freed_pointer", **freed(frees=True))
+def test_freed_captured_pointer_is_caught_by_the_churned_allocator(ahead: Answers) -> None:
+    assert "allocator_churn" in failed(ahead), why(ahead)
 
 
-def test_captured_pointer_that_is_kept_raises_nothing(tree: PlantedTree) -> None:
-    answers = tree.checked("kept_pointer", **freed(frees=False))
-    assert failed(answers) == set(), why(answers)
+@checks("kept_pointer", **freed(frees=False))
+def test_captured_pointer_that_is_kept_raises_nothing(ahead: Answers) -> None:
+    assert failed(ahead) == set(), why(ahead)
 
 
-def test_branch_of_the_capture_is_caught_by_the_logits(tree: PlantedTree) -> None:
-    answers = tree.checked("host_branch", of_kind("BranchesOnHost"), _target_="stages.modes.captured.CapturedEager", replay="manual")
-    assert "teacher_forced" in failed(answers), why(answers)
+@checks("host_branch", of_kind("BranchesOnHost"), _target_="stages.modes.captured.CapturedEager", replay="manual")
+def test_branch_of_the_capture_is_caught_by_the_logits(ahead: Answers) -> None:
+    assert "teacher_forced" in failed(ahead), why(ahead)
 
 
-def test_custom_operator_that_hides_a_mutation_is_wrong_under_trees(tree: PlantedTree) -> None:
-    answers = tree.checked("cudagraph_trees", of_kind("HidesMutation"))
-    assert {"custom_ops", "teacher_forced"} <= failed(answers), why(answers)
+@checks("cudagraph_trees", of_kind("HidesMutation"))
+def test_custom_operator_that_hides_a_mutation_is_wrong_under_trees(ahead: Answers) -> None:
+    assert {"custom_ops", "teacher_forced"} <= failed(ahead), why(ahead)

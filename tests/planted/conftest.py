@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from tests.workers.small_study import write_study
 
 Make = Callable[..., PlantedStudy]
 KINDS = ("fault", "twin")
+FEW_BYTES = 4 << 30
+"""Of the GPU, for the check that sequences fit: a study that filled all of it would leave none to another."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,6 +28,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if mark := item.get_closest_marker(kind):
                 device = "cuda" if item.get_closest_marker("gpu") else os.environ.get("PLANTED_DEVICE", "cpu")
                 item.user_properties += [("kind", kind), ("faults", list(mark.args)), ("device", device)]
+
+
+def planted(
+    project: Path,
+    home: Path,
+    tell: Callable[[str, Any], None],
+    mode: str = "dynamo",
+    overrides: tuple[str, ...] = (),
+    factorials: tuple[str, ...] = (),
+    device: str = "",
+    trace: str = "smoke",
+    **changes: Any,
+) -> PlantedStudy:
+    """A study of eager and one mode, with edits of that mode."""
+    device = device or os.environ.get("PLANTED_DEVICE", "cpu")
+    longer = ("measure.capture.max_launched_steps=400",)
+    modes = dict.fromkeys(("eager", mode))
+    write_study(home, *modes, factorials=factorials, overrides=(*longer, *overrides), trace=trace)
+    small = PlantedStudy(home, project=project, tell=tell)
+    if device != "cpu":
+        atomic.write_json(small.folder / "environment.json", describe(device))
+        for name in modes:
+            small.edit(name, device=device, device_memory_bytes=FEW_BYTES)
+        for name in factorials:
+            small.edit(f"factorial/{name}", device=device)
+    small.plant(mode, **changes)
+    return small
 
 
 @pytest.fixture(scope="session")
@@ -37,26 +67,4 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make(project: Path, tmp_path: Path, record_property: Callable[[str, Any], None]) -> Make:
     """A study of eager and one mode, with edits of that mode: on the CPU, or on what PLANTED_DEVICE says."""
 
-    def study(
-        mode: str = "dynamo",
-        overrides: tuple[str, ...] = (),
-        factorials: tuple[str, ...] = (),
-        device: str = "",
-        trace: str = "smoke",
-        **changes: Any,
-    ) -> PlantedStudy:
-        device = device or os.environ.get("PLANTED_DEVICE", "cpu")
-        longer = ("measure.capture.max_launched_steps=400",)
-        modes = dict.fromkeys(("eager", mode))
-        home = write_study(tmp_path, *modes, factorials=factorials, overrides=(*longer, *overrides), trace=trace).home
-        small = PlantedStudy(home, project=project, tell=record_property)
-        if device != "cpu":
-            atomic.write_json(small.folder / "environment.json", describe(device))
-            for name in modes:
-                small.edit(name, device=device)
-            for name in factorials:
-                small.edit(f"factorial/{name}", device=device)
-        small.plant(mode, **changes)
-        return small
-
-    return study
+    return partial(planted, project, tmp_path, record_property)

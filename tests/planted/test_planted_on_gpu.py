@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stages.core.records.path import Finding, PathProof
-from tests.planted.conftest import Make
+from stages.core.records.base import Record
+from stages.core.records.correctness import CorrectnessRecord
+from stages.core.records.path import CaptureRecord, Finding, PathProof
+from tests.ahead import ONE_AT_A_TIME
+from tests.planted.conftest import planted
+from tests.planted.planted_study import PlantedStudy, copy_project
 
 pytestmark = [pytest.mark.slow, pytest.mark.gpu, pytest.mark.timeout(900)]
-Proof = Callable[..., PathProof]
+Told = list[tuple[str, Any]]
 PLAIN_INPUT, NOT_CAPTURABLE = "KV cache as a plain mutated input under Trees", "graph whose only GPU op cannot be captured"
 ITEM, BRANCH, SWAPPED = ".item() in the middle", "graph break by a data-dependent if", "weights swapped by pointer 200 times"
 THREAD, PAST, ATTRIBUTE = "second thread on torch 2.11", "batch past the largest captured size", "attribute changed after capture"
@@ -19,16 +25,39 @@ POINTED = "adapters switched by pointer"
 NUM_SWAPS = 200
 
 
+def measured(
+    measure: Callable[[PlantedStudy, str], Record[Any]], mode: str, changes: dict[str, Any], home: Path
+) -> tuple[Record[Any], Told]:
+    """One mode on the GPU with these edits, in a project of its own; the record, and what it told."""
+    told: Told = []
+    with ONE_AT_A_TIME:
+        study = planted(copy_project(home / "project"), home, lambda *said: told.append(said), mode, device="cuda", **changes)
+    return measure(study, mode), told
+
+
+def captures(mode: str, **changes: Any) -> pytest.MarkDecorator:
+    """The test's `record` is that of `capture`."""
+    return pytest.mark.ahead(partial(measured, PlantedStudy.captured, mode, changes))
+
+
+def checks(mode: str, **changes: Any) -> pytest.MarkDecorator:
+    """The test's `record` is that of `correctness`."""
+    return pytest.mark.ahead(partial(measured, PlantedStudy.checked, mode, changes))
+
+
 @pytest.fixture
-def proof(make: Make) -> Proof:
-    """Capture one mode on the GPU with these edits; what it found."""
+def record(ahead: tuple[Record[Any], Told], record_property: Callable[[str, Any], None]) -> Record[Any]:
+    found, told = ahead
+    for said in told:
+        record_property(*said)
+    return found
 
-    def captured(mode: str, **changes: Any) -> PathProof:
-        record = make(mode, device="cuda", **changes).captured(mode)
-        assert record.data, record.reason
-        return record.data
 
-    return captured
+@pytest.fixture
+def proof(record: CaptureRecord) -> PathProof:
+    """What the capture found."""
+    assert record.data, record.reason
+    return record.data
 
 
 def check_healthy(found: PathProof) -> None:
@@ -57,17 +86,18 @@ def graph_break(found: PathProof) -> Finding:
 
 
 @pytest.mark.twin(PLAIN_INPUT, NOT_CAPTURABLE, THREAD, BRANCH)
-def test_healthy_trees_are_confirmed(proof: Proof) -> None:
-    found = proof("cudagraph_trees")
-    check_healthy(found)
-    costs = [step.replay_cost for step in found.profile]
+@captures("cudagraph_trees")
+def test_healthy_trees_are_confirmed(proof: PathProof) -> None:
+    check_healthy(proof)
+    costs = [step.replay_cost for step in proof.profile]
     assert all(cost and min(cost.guards_us, cost.wrapper_us, cost.tree_checks_us, cost.graph_launch_us) > 0 for cost in costs)
     assert all(cost and cost.input_copies_us == 0 for cost in costs)  # every input keeps its address
 
 
 @pytest.mark.fault(PLAIN_INPUT)
-def test_cache_passed_as_a_plain_mutated_input_keeps_trees_from_replaying(proof: Proof) -> None:
-    found = proof("cudagraph_trees", mode_class="FreshCaches").evidence
+@captures("cudagraph_trees", mode_class="FreshCaches")
+def test_cache_passed_as_a_plain_mutated_input_keeps_trees_from_replaying(proof: PathProof) -> None:
+    found = proof.evidence
     assert found.verdict == "refuted"
     assert found.path_counts.get("replayed", 0) == 0
     assert "steps replayed" in found.reasons[0]
@@ -75,8 +105,9 @@ def test_cache_passed_as_a_plain_mutated_input_keeps_trees_from_replaying(proof:
 
 
 @pytest.mark.fault(NOT_CAPTURABLE)
-def test_copy_to_the_host_is_never_captured_though_torch_counts_no_skip(proof: Proof) -> None:
-    found = proof("cudagraph_trees", mode_class="CompilesTheCopy").evidence
+@captures("cudagraph_trees", mode_class="CompilesTheCopy")
+def test_copy_to_the_host_is_never_captured_though_torch_counts_no_skip(proof: PathProof) -> None:
+    found = proof.evidence
     assert found.verdict == "refuted"
     assert found.reasons[0].startswith("asked for inductor kernels, replay trees; 0 of")
     assert found.num_compiled_calls == found.num_steps
@@ -84,20 +115,23 @@ def test_copy_to_the_host_is_never_captured_though_torch_counts_no_skip(proof: P
 
 
 @pytest.mark.fault(ITEM)
-def test_item_that_nothing_reads_breaks_the_graph_and_is_told_with_its_line(proof: Proof) -> None:
-    first = graph_break(proof("cudagraph_trees", model_kind="Waits"))
+@captures("cudagraph_trees", model_kind="Waits")
+def test_item_that_nothing_reads_breaks_the_graph_and_is_told_with_its_line(proof: PathProof) -> None:
+    first = graph_break(proof)
     assert "planted.py:" in first.reason
     assert "item()" in first.reason
 
 
 @pytest.mark.twin(ITEM)
-def test_same_value_that_stays_on_the_device_is_healthy(proof: Proof) -> None:
-    check_healthy(proof("cudagraph_trees", model_kind="ReadsTensor"))
+@captures("cudagraph_trees", model_kind="ReadsTensor")
+def test_same_value_that_stays_on_the_device_is_healthy(proof: PathProof) -> None:
+    check_healthy(proof)
 
 
 @pytest.mark.fault(BRANCH)
-def test_branch_on_data_under_trees_is_told_with_its_line(proof: Proof) -> None:
-    first = graph_break(proof("cudagraph_trees", model_kind="Branches"))
+@captures("cudagraph_trees", model_kind="Branches")
+def test_branch_on_data_under_trees_is_told_with_its_line(proof: PathProof) -> None:
+    first = graph_break(proof)
     assert "planted.py:" in first.reason
     assert "Data-dependent branching" in first.reason
 
@@ -108,20 +142,20 @@ def swapping(kind: str) -> dict[str, Any]:
 
 
 @pytest.mark.fault(SWAPPED)
-def test_weights_swapped_by_pointer_record_again_every_step(proof: Proof) -> None:
-    found = proof("cudagraph_trees", **swapping("SwapsWeights"))
-    assert found.evidence.verdict == "refuted"
-    assert found.evidence.num_steps == NUM_SWAPS
-    assert found.evidence.path_counts == {"recorded": NUM_SWAPS}
-    assert found.churn
-    assert (found.churn.verdict, found.churn.num_events) == ("not_settled", NUM_SWAPS)
+@captures("cudagraph_trees", **swapping("SwapsWeights"))
+def test_weights_swapped_by_pointer_record_again_every_step(proof: PathProof) -> None:
+    assert proof.evidence.verdict == "refuted"
+    assert proof.evidence.num_steps == NUM_SWAPS
+    assert proof.evidence.path_counts == {"recorded": NUM_SWAPS}
+    assert proof.churn
+    assert (proof.churn.verdict, proof.churn.num_events) == ("not_settled", NUM_SWAPS)
 
 
 @pytest.mark.twin(SWAPPED)
-def test_weights_copied_into_their_addresses_are_healthy(proof: Proof) -> None:
-    found = proof("cudagraph_trees", **swapping("CopiesWeights"))
-    check_healthy(found)
-    assert found.evidence.num_steps == NUM_SWAPS
+@captures("cudagraph_trees", **swapping("CopiesWeights"))
+def test_weights_copied_into_their_addresses_are_healthy(proof: PathProof) -> None:
+    check_healthy(proof)
+    assert proof.evidence.num_steps == NUM_SWAPS
 
 
 def adapters(**changes: Any) -> dict[str, Any]:
@@ -131,28 +165,28 @@ def adapters(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.fault(POINTED)
-def test_adapters_switched_by_pointer_record_again(proof: Proof) -> None:
-    found = proof("cudagraph_trees", **adapters(mode_class="PointsAtAdapters"))
-    assert found.evidence.verdict == "refuted"
-    assert found.adapters
-    assert found.adapters.paths_after_switch["recorded"] > 0
-    assert any(event.path == "recorded" and event.adapter_id is not None for event in found.evidence.events)
+@captures("cudagraph_trees", **adapters(mode_class="PointsAtAdapters"))
+def test_adapters_switched_by_pointer_record_again(proof: PathProof) -> None:
+    assert proof.evidence.verdict == "refuted"
+    assert proof.adapters
+    assert proof.adapters.paths_after_switch["recorded"] > 0
+    assert any(event.path == "recorded" and event.adapter_id is not None for event in proof.evidence.events)
 
 
 @pytest.mark.twin(POINTED)
-@pytest.mark.parametrize("mode", ["cudagraph_trees", "cuda_graph"])
-def test_adapters_copied_into_their_buffers_are_healthy(proof: Proof, mode: str) -> None:
-    found = proof(mode, **adapters())
-    check_healthy(found)
-    assert found.adapters
-    assert found.adapters.num_adapters == 3
-    assert found.adapters.paths_after_switch == {"replayed": found.adapters.num_switches}
-    assert found.adapters.num_switches > 3
+@pytest.mark.parametrize("mode", [pytest.param(mode, marks=captures(mode, **adapters())) for mode in ("cudagraph_trees", "cuda_graph")])
+def test_adapters_copied_into_their_buffers_are_healthy(proof: PathProof, mode: str) -> None:
+    assert proof.claim["replay"] == {"cudagraph_trees": "trees", "cuda_graph": "manual"}[mode]
+    check_healthy(proof)
+    assert proof.adapters
+    assert proof.adapters.num_adapters == 3
+    assert proof.adapters.paths_after_switch == {"replayed": proof.adapters.num_switches}
+    assert proof.adapters.num_switches > 3
 
 
 @pytest.mark.fault(THREAD)
-def test_trees_called_from_another_thread_work_or_say_why_not(make: Make) -> None:
-    record = make("cudagraph_trees", device="cuda", mode_class="OnAnotherThread").captured("cudagraph_trees")
+@captures("cudagraph_trees", mode_class="OnAnotherThread")
+def test_trees_called_from_another_thread_work_or_say_why_not(record: CaptureRecord) -> None:
     if record.data is None:
         assert record.status == "failed"
         assert "CUDAGraph Trees was called from a thread that it does not know" in record.reason
@@ -161,8 +195,9 @@ def test_trees_called_from_another_thread_work_or_say_why_not(make: Make) -> Non
 
 
 @pytest.mark.fault(PAST)
-def test_batch_past_the_largest_captured_size_is_a_fallback_with_its_step(proof: Proof) -> None:
-    found = proof("cuda_graph", mode_class="CapturesSmall").evidence
+@captures("cuda_graph", mode_class="CapturesSmall")
+def test_batch_past_the_largest_captured_size_is_a_fallback_with_its_step(proof: PathProof) -> None:
+    found = proof.evidence
     assert found.verdict == "refuted"
     assert found.path_counts["fallback"] > 0
     assert "decode of 2 padded to 2" in found.reasons[0]
@@ -170,24 +205,24 @@ def test_batch_past_the_largest_captured_size_is_a_fallback_with_its_step(proof:
 
 
 @pytest.mark.twin(PAST)
-def test_captured_eager_mode_is_healthy(proof: Proof) -> None:
-    found = proof("cuda_graph")
-    check_healthy(found)
-    costs = [step.replay_cost for step in found.profile]
+@captures("cuda_graph")
+def test_captured_eager_mode_is_healthy(proof: PathProof) -> None:
+    check_healthy(proof)
+    costs = [step.replay_cost for step in proof.profile]
     assert all(cost and cost.graph_launch_us > 0 and cost.guards_us == cost.tree_checks_us == 0 for cost in costs)
 
 
 @pytest.mark.fault(ATTRIBUTE)
-def test_attribute_changed_after_capture_makes_the_answers_wrong(make: Make) -> None:
-    record = make("cuda_graph", device="cuda", mode_class="ScalesLate", model_kind="Scaled").checked("cuda_graph")
+@checks("cuda_graph", mode_class="ScalesLate", model_kind="Scaled")
+def test_attribute_changed_after_capture_makes_the_answers_wrong(record: CorrectnessRecord) -> None:
     assert record.data, record.reason
     assert record.data.verdict == "wrong"
     assert {check.name for check in record.data.checks if check.verdict == "fail"} >= {"teacher_forced_logits", "bit_identical_to_eager"}
 
 
 @pytest.mark.twin(ATTRIBUTE)
-def test_attribute_that_stays_is_healthy(make: Make) -> None:
-    record = make("cuda_graph", device="cuda", model_kind="Scaled").checked("cuda_graph")
+@checks("cuda_graph", model_kind="Scaled")
+def test_attribute_that_stays_is_healthy(record: CorrectnessRecord) -> None:
     assert record.data, record.reason
     assert record.data.verdict == "correct", [check for check in record.data.checks if check.verdict == "fail"]
 
@@ -195,9 +230,8 @@ def test_attribute_that_stays_is_healthy(make: Make) -> None:
 MORE_MODES = ("compile_dynamic", "compile_regional", "cudagraphs_backend", "cudagraph_trees_partition_on", "cudagraph_trees_partition_off")
 
 
-@pytest.mark.parametrize("mode", MORE_MODES)
-def test_further_mode_is_proved_on_a_gpu(proof: Proof, mode: str) -> None:
-    found = proof(mode)
-    assert found.evidence.verdict == "confirmed", found.evidence.reasons
-    assert found.churn
-    assert found.churn.verdict == "settled"
+@pytest.mark.parametrize("mode", [pytest.param(mode, marks=captures(mode)) for mode in MORE_MODES])
+def test_further_mode_is_proved_on_a_gpu(proof: PathProof, mode: str) -> None:
+    assert proof.evidence.verdict == "confirmed", (mode, proof.evidence.reasons)
+    assert proof.churn
+    assert proof.churn.verdict == "settled"
