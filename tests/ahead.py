@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 AT_ONCE = max(1, min(6, (os.cpu_count() or 1) // 2))
+FEW_BYTES = 4 << 30
+"""Of the GPU, for the check that sequences fit: a study that filled all of it would leave none to another."""
 ONE_AT_A_TIME = Lock()
 """For what a thread does itself: Hydra composes one configuration at a time."""
 

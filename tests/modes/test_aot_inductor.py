@@ -19,6 +19,7 @@ from stages.instruments.path_counters import PathCounters
 from stages.modes.aot_inductor import AotInductor, PackagedStep, exported_module, give_constants
 from stages.modes.package_identity import Layouts, identity
 from stages.workers.service import Service
+from tests.ahead import FEW_BYTES
 from tests.workers.conftest import node
 from tests.workers.small_study import SmallStudy, write_study
 
@@ -278,7 +279,7 @@ def test_study_of_packages_on_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("TORCHINDUCTOR_VEC_ISA_OK", "1")
     small = write_study(tmp_path, "eager", "aot_inductor", overrides=("model.capture_sizes=[2]",))
     atomic.write_json(small.folder / "environment.json", describe("cuda"))
-    small.edit("aot_inductor", device="cuda", precision="bf16", model__attention="split_kv")
+    small.edit("aot_inductor", device="cuda", precision="bf16", device_memory_bytes=FEW_BYTES, model__attention="split_kv")
     (capture,) = records(small, "capture")
     check_proof(capture)
     (cache,) = (small.home / "build" / "caches").iterdir()

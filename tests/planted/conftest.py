@@ -12,13 +12,12 @@ import pytest
 
 from stages.core import atomic
 from stages.environment import describe
+from tests.ahead import FEW_BYTES
 from tests.planted.planted_study import PlantedStudy, copy_project
 from tests.workers.small_study import write_study
 
 Make = Callable[..., PlantedStudy]
 KINDS = ("fault", "twin")
-FEW_BYTES = 4 << 30
-"""Of the GPU, for the check that sequences fit: a study that filled all of it would leave none to another."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
