@@ -15,8 +15,10 @@ import pytest
 import yaml
 
 from stages.compose import MEASURING_STAGES, compose_mode, compose_study
-from stages.core.composed import read_settings, typed_settings
+from stages.core.bounds import MOST
+from stages.core.composed import MeasureSettings, read_settings, typed_settings
 from stages.core.errors import UserError
+from stages.core.field_kinds import field_paths, kind_at
 from stages.core.settings import Params, read_params
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -280,9 +282,9 @@ def test_environment_must_have_been_described(tmp_path: Path) -> None:
     ("overrides", "message"),
     [
         (["seed=-1"], "seed: must be from 0 to .*; got -1"),
-        (["measure.load.duration_s=1e10"], "measure.load.duration_s: must be above 0 and at most 1e"),
+        (["measure.load.duration_s=1e10"], "measure.load.duration_s: must be at most 604,800; got 1"),
         (["launch.request_timeout_s=1e300"], "launch.request_timeout_s: must be at most"),
-        (["launch.num_threads=100000"], "launch.num_threads: must be above 0 and at most 4096; got 100000"),
+        (["launch.num_threads=100000"], "launch.num_threads: must be at most 4,096; got 100000"),
         (["+measure.load.gamma_shape=1e-9"], "measure.load.gamma_shape: must be from 0.001"),
         (["measure.steady_state.twins=3"], "measure.steady_state.twins: must be true or false; got 3"),
         (["model.tied=3"], "model.tied: must be true or false; got 3"),
@@ -333,6 +335,18 @@ def test_an_override_that_nothing_takes_is_refused_in_our_words(override: str, m
     with pytest.raises(UserError, match=message) as error_info:
         composed(overrides=[override])
     assert "append" not in str(error_info.value)
+
+
+@pytest.mark.parametrize("key", sorted(MOST))
+def test_a_number_that_would_take_years_is_refused(key: str) -> None:
+    with pytest.raises(UserError, match=rf"^{key}: must be at most {MOST[key]:,}; got {10 * MOST[key]}"):
+        composed(overrides=[f"++{key}={10 * MOST[key]}"])
+
+
+def test_every_number_of_a_measurement_has_a_largest_value() -> None:
+    numbers = {path for path in field_paths(MeasureSettings, "measure.") if kind_at(MeasureSettings, path.split(".")[1:]) in (int, float)}
+    assert numbers - {"measure.load.gamma_shape"} <= set(MOST)  # that one has a range of its own
+    assert composed(overrides=[f"++{key}={MOST[key]}" for key in numbers & set(MOST)])
 
 
 def test_a_key_may_be_deleted_and_given_again() -> None:

@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stages.core.bounds import check_most
 from stages.core.errors import UserError
-from stages.core.settings import LONGEST_S, PRECISIONS, Slo
+from stages.core.settings import PRECISIONS, Slo
 from stages.core.typed_yaml import load_yaml, one_of, positive, typed
 
 MAY_BE_ZERO = ("warm_starts", "artifact_starts", "search_s", "target_width", "sampled_requests")
@@ -148,15 +149,14 @@ class Settings:
         """Numbers of the measurement must be positive, except further starts: the first cold one fills the caches."""
         for section in ("warmup", "capture", "steady_state", "load", "correctness"):
             for key, value in vars(getattr(self.measure, section)).items():
-                if key in MAY_BE_ZERO and value == 0:
+                if isinstance(value, bool | str) or (key in MAY_BE_ZERO and value == 0):
                     continue
-                positive(f"measure.{section}.{key}", [] if isinstance(value, bool | str) else [value], "Fix conf/measure/ or the override.")
+                positive(f"measure.{section}.{key}", [value], "Fix conf/measure/ or the override.")
+                check_most(f"measure.{section}.{key}", value)
         one_of("precision", self.precision, PRECISIONS)
         for key, value in vars(self.launch).items():
             positive(f"launch.{key}", [value], "Fix conf/launch/ or the override.")
-        for key, value, most in self._bounded():
-            if not 0 < value <= most:
-                raise UserError(key, f"must be above 0 and at most {most:g}", value, "Fix conf/ or the override.")
+            check_most(f"launch.{key}", value)
         if not 0 <= self.seed < 2**32:
             raise UserError("seed", "must be from 0 to 2**32 - 1", self.seed, "Any small number does.")
         for rate in self.arrival_rates:
@@ -168,12 +168,6 @@ class Settings:
         if rate != "recorded" and not 1 <= rate * duration_s <= MAX_ARRIVALS:
             rule = f"must let 1 to {MAX_ARRIVALS} requests arrive in measure.load.duration_s ({duration_s:g})"
             raise UserError("arrival_rates", rule, rate, "Change the rate or the duration.")
-
-    def _bounded(self) -> list[tuple[str, float, float]]:
-        """Numbers that a clock, a process or a generator of arrivals takes only up to a bound."""
-        times = [(f"measure.load.{key}", getattr(self.measure.load, key), LONGEST_S) for key in ("duration_s", "grace_s")]
-        launch = [("launch.request_timeout_s", self.launch.request_timeout_s, 1e7), ("launch.num_threads", self.launch.num_threads, 4096)]
-        return [*times, *launch]
 
 
 def relevant_config(stage: str, settings: Settings) -> dict[str, Any]:

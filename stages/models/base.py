@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stages.core.bounds import check_most
 from stages.core.errors import UserError
 from stages.core.protocols import Task
 from stages.models.dimensions import ATTENTIONS, NORMS, Dimensions
@@ -50,6 +51,8 @@ class DecoderModel(ABC):
         for key in ("context_tokens", "max_batch"):
             if getattr(self, key) < 1:
                 raise UserError(f"model.{key}", "must be 1 or more", getattr(self, key), "Give a positive whole number.")
+        for key in ("context_tokens", "max_batch", "adapter_rank"):
+            check_most(f"model.{key}", getattr(self, key))
         _check_ascending("model.capture_sizes", self.capture_sizes)
         _check_ascending("model.prompt_sizes", self.prompt_sizes)
         if self.capture_sizes[-1] != self.max_batch:

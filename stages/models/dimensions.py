@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stages.core.bounds import check_most
 from stages.core.errors import UserError
 
 ATTENTIONS = ("sdpa", "split_kv")
@@ -52,6 +53,7 @@ class Dimensions:
             value = getattr(self, key)
             if not value > 0:
                 raise UserError(f"model.{key}", "must be positive", value, "Give a size of 1 or more.")
+            check_most(f"model.{key}", value)
         if self.num_heads * self.head_size != self.hidden_size:
             got = f"{self.num_heads} * {self.head_size} and {self.hidden_size}"
             raise UserError("model.head_size", "num_heads * head_size must equal hidden_size", got, "Change one of the three.")
