@@ -31,6 +31,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from stages.core.atomic import check_writable
 from stages.core.closed_output import run_printing_command
 from stages.core.errors import UserError, print_error
 from stages.core.records.base import read_json
@@ -46,9 +47,11 @@ def run(program: list[str], trace_out: Path | None = None) -> tuple[int, dict[st
 
     With `trace_out` the summary has `num_requests`, and why the trace was not written, in `trace_refused`.
     The summary is None when the program ended without unwinding (a signal, `os._exit`). Raises UserError for what is no
-    Python program.
+    Python program, and OSError, before it runs, for a trace that could not be written.
     """
     interpreter, program = _program(program)
+    if trace_out:
+        check_writable(trace_out.resolve())
     path = os.pathsep.join([str(_PACKAGE_PARENT), *filter(None, [os.environ.get("PYTHONPATH")])])
     with tempfile.TemporaryDirectory(prefix="opmode-watch-") as folder:
         file = Path(folder) / "summary.json"

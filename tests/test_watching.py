@@ -13,7 +13,7 @@ import pytest
 
 from stages.core.errors import UserError
 from stages.traces.canonical import Canonical
-from stages.watch import main, watch
+from stages.watch import main, run, watch
 from tests.python_path import python_path
 from tests.workers.small_study import write_study
 
@@ -69,6 +69,14 @@ def test_command_says_why_there_is_no_trace(monkeypatch: pytest.MonkeyPatch, cap
     monkeypatch.setattr(sys, "argv", ["watch", "--trace-out", "served.csv", "--", "serve.py"])
     assert main() == 0
     assert capsys.readouterr().err.splitlines()[-1] == f"watch: no trace: {summary['trace_refused']}"
+
+
+def test_a_trace_that_could_not_be_written_is_known_before_the_program_runs(tmp_path: Path) -> None:
+    script, ran = tmp_path / "serve.py", tmp_path / "ran"
+    script.write_text(f"open({str(ran)!r}, 'w')\n")
+    with pytest.raises(OSError, match="File exists"):
+        run([str(script)], script / "served.csv")
+    assert not ran.exists()
 
 
 def test_restart_leaves_the_warm_up_out_of_the_trace(tmp_path: Path) -> None:

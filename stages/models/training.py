@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from safetensors.torch import save
 from torch import Tensor
 
+from stages.core.atomic import check_writable
 from stages.core.errors import UserError, run_command
 from stages.models.decoder import Block, LlamaDecoder
 from stages.models.known_answer import DIMENSIONS, WEIGHTS, WEIGHTS_RECIPE
@@ -161,7 +162,7 @@ def main() -> int:
 def arguments(recipe: str, about: str, made: Path) -> tuple[Path, int]:
     """The command's --out and --seed; the folder of the file is made. `made`: the file that the recipe makes by default.
 
-    Raises UserError for a seed out of range, and for a folder in the file's place.
+    Raises UserError for a seed out of range, and for a folder in the file's place; OSError for a folder that takes no file.
     """
     parser = argparse.ArgumentParser(prog=recipe, description=about)
     parser.add_argument("--out", type=Path, default=made, help="the file to write (safetensors)")
@@ -171,7 +172,7 @@ def arguments(recipe: str, about: str, made: Path) -> tuple[Path, int]:
         raise UserError("--seed", "must be from 0 to 2**63 - 1", chosen.seed, "Any small number does.")
     if chosen.out.is_dir():
         raise UserError("--out", "must name a file", str(chosen.out), "Add a file name.")
-    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    check_writable(chosen.out)
     return chosen.out, chosen.seed
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stages.core import digest, paths, progress
+from stages.core import atomic, digest, paths, progress
 from stages.core.build import build
 from stages.core.composed import Settings, read_settings
 from stages.core.currency import mode_hashes
@@ -145,7 +145,12 @@ def write_record(
     measure: Callable[[Partial], DataType],
     why_not: str = "",
 ) -> None:
-    """Run `measure` under the device lock and write its record: ok, failed or unavailable."""
+    """Run `measure` under the device lock and write its record: ok, failed or unavailable.
+
+    Raises OSError before it measures when the record could not be written.
+    """
+    file = study.folder / stage / f"{item}.json"
+    atomic.check_writable(file)
     progress.announce(stage, item, planned_items())
     began_s, started_at = time.monotonic(), now()
     partial = parts_of(stage, item, hashes)
@@ -166,7 +171,7 @@ def write_record(
         host=hardware.host(),
         data=data,
     )
-    base.write(study.folder / stage / f"{item}.json", record)
+    base.write(file, record)
     partial.clear()
     progress.finished(stage, item, time.monotonic() - began_s, f"{status} ({reason})" if reason else status)
 

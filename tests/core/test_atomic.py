@@ -46,3 +46,29 @@ def test_number_that_json_does_not_have_is_refused(tmp_path: Path, value: float)
     with pytest.raises(ValueError, match="not JSON compliant"):
         atomic.write_json(tmp_path / "record.json", {"value": value})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
+    atomic.write_text(tmp_path / "a" / "record.json", "old")
+    for name in ("record.json", "new.json"):
+        atomic.check_writable(tmp_path / "a" / name)
+    assert [(file.name, file.read_text()) for file in (tmp_path / "a").iterdir()] == [("record.json", "old")]
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.ENOSPC])
+def test_a_folder_that_takes_no_file_is_named(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        raise OSError(number, os.strerror(number), str(tmp_path / ".record.json.x1"))
+
+    monkeypatch.setattr(atomic.tempfile, "NamedTemporaryFile", refused)
+    with pytest.raises(OSError, match=os.strerror(number)) as error_info:
+        atomic.check_writable(tmp_path / "record.json")
+    assert (error_info.value.errno, error_info.value.filename) == (number, str(tmp_path))
+
+
+def test_something_in_the_way_is_named(tmp_path: Path) -> None:
+    (tmp_path / "record.json").mkdir()
+    (tmp_path / "file").touch()
+    for path, what in (("record.json", "Is a directory"), ("file/record.json", "File exists|Not a directory")):
+        with pytest.raises(OSError, match=what):
+            atomic.check_writable(tmp_path / path)

@@ -183,6 +183,24 @@ def test_full_disk_in_a_worker_is_no_fault_of_the_mode(small: SmallStudy, reason
     assert old.read_text() == "the old record"
 
 
+STAGES = {
+    "warmup": "mode=eager",
+    "capture": "mode=eager",
+    "load": "mode=eager",
+    "correctness": "mode=eager",
+    "steady_state": "factorial=baseline_only",
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_record_that_could_not_be_written_is_not_measured(stage: str, tmp_path: Path) -> None:
+    small = write_study(tmp_path, "eager", factorials=("baseline_only",))
+    (small.folder / stage).touch()  # in the way of the folder; permissions would not stop root
+    status, text = small.run(stage, *f"--{STAGES[stage]}".split("="))
+    assert (status, text) == (2, f"error: {small.folder / stage}: File exists; move what lies there, then run again\n")
+    assert not list((small.home / "build").glob("logs/*"))
+
+
 def test_unknown_mode_is_one_line_that_names_the_known_ones(small: SmallStudy) -> None:
     status, text = small.run("load", "--mode", "compile")
     assert (status, text.count("\n")) == (2, 1)
