@@ -7,7 +7,8 @@ import errno
 import io
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 EXIT_USER_ERROR = 2
@@ -73,6 +74,19 @@ def was_interrupted(error: BaseException) -> bool:
 def _interrupted(number: int, _: object) -> None:
     _interrupts.append(number)
     raise KeyboardInterrupt
+
+
+@contextmanager
+def finishing(say: Callable[[str], None]) -> Iterator[None]:
+    """Carry to its end what is better done than half done, although Ctrl-C comes meanwhile; it is then told by `say`, not raised."""
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        say("interrupted when all was measured already: the record is kept; Ctrl-C again ends what comes next")
 
 
 def end(status: int) -> NoReturn:

@@ -21,7 +21,7 @@ from stages.core import atomic, digest, paths, progress
 from stages.core.build import build
 from stages.core.composed import Settings, read_settings
 from stages.core.currency import mode_hashes
-from stages.core.errors import UserError
+from stages.core.errors import UserError, finishing
 from stages.core.partial import Partial
 from stages.core.records import base
 from stages.core.records.base import Hashes
@@ -171,9 +171,10 @@ def write_record(
         host=hardware.host(),
         data=data,
     )
-    base.write(file, record)
-    partial.clear()
-    progress.finished(stage, item, time.monotonic() - began_s, f"{status} ({reason})" if reason else status)
+    with finishing(progress.say):  # DVC would measure anew what it does not see end well
+        base.write(file, record)
+        partial.clear()
+        progress.finished(stage, item, time.monotonic() - began_s, f"{status} ({reason})" if reason else status)
 
 
 def _attempt(measure: Callable[[], DataType]) -> tuple[DataType | None, str, str, list[str]]:

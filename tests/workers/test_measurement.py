@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from stages.core import atomic
 from stages.core.errors import UserError, run_command
 from stages.core.records.base import Hashes, Host, read
 from stages.core.records.correctness import Answers, CorrectnessRecord
@@ -94,6 +95,27 @@ def test_interruption_keeps_the_old_record_and_what_was_measured_and_goes_on_fro
     assert record.data is not None
     assert f'"ready_s": {record.data.starts[0].ready_s}' in kept
     assert not part.parent.exists()
+
+
+def test_interruption_once_all_is_measured_is_no_failure_of_the_stage(
+    small: SmallStudy, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With another status than 0 DVC would not take note of the record, and measure it anew."""
+    write = atomic.write_json
+
+    def interrupted(*arguments: Any) -> None:
+        write(*arguments)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr(atomic, "write_json", interrupted)
+        answer_nothing(small)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert read(small.folder / "correctness" / "eager.json", CorrectnessRecord).status == "ok"
+    assert "Ctrl-C again ends what comes next" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_mode_that_cannot_run_here_is_unavailable(small: SmallStudy) -> None:
