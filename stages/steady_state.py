@@ -87,6 +87,7 @@ def _ready(workers: dict[str, Worker]) -> tuple[dict[str, Worker], dict[str, str
     for cell, one in workers.items():
         try:
             one.ready()
+            one.timed = True
         except WorkerFailed as error:
             failed[cell] = error.reason
     return {cell: one for cell, one in workers.items() if cell not in failed}, failed

@@ -12,7 +12,10 @@ from rich.console import Console
 
 from stages.core import atomic, paths
 
+SILENT_S = 10.0
+"""A wait this long says that it goes on. With half of it between two requests nobody is without a line for 15 s."""
 _console = Console(stderr=True, highlight=False)
+_now: dict[str, Any] = {"item": "", "began_s": 0.0, "said_s": 0.0}
 
 
 def announce(stage: str, item: str, planned: list[str]) -> None:
@@ -26,7 +29,21 @@ def announce(stage: str, item: str, planned: list[str]) -> None:
         text += f"; {len(left)} left, at most {_duration(sum(known))}"
     else:
         text += f"; {len(left)} of {len(planned)} left"
+    _now.update(item=this, began_s=time.monotonic())
     say(text)
+
+
+def note(text: str) -> None:
+    """One line on the item that was announced; nothing where none was."""
+    if _now["item"]:
+        say(f"{_now['item']}: {text}")
+
+
+def still(silent_s: float = 0.0) -> None:
+    """Say that the announced item is still being measured, unless there was a line in the last `silent_s` seconds."""
+    at_s = time.monotonic()
+    if at_s - _now["said_s"] >= silent_s:
+        note(f"still measuring, {_duration(at_s - _now['began_s'])} so far")
 
 
 def finished(stage: str, item: str, seconds: float, outcome: str) -> None:
@@ -35,6 +52,7 @@ def finished(stage: str, item: str, seconds: float, outcome: str) -> None:
     journal["seconds"][f"{stage}@{item}"] = round(seconds, 1)
     journal["done"].append(f"{stage}@{item}")
     atomic.write_json(_file(), journal)
+    _now.update(item="")
     say(f"{stage}@{item}: {outcome} in {_duration(seconds)}")
 
 
@@ -45,6 +63,7 @@ def restart() -> None:
 
 def say(text: str) -> None:
     """One line: dimmed on a terminal, plain with the time elsewhere."""
+    _now.update(said_s=time.monotonic())
     if sys.stderr.isatty():
         _console.print(f"[dim]{text}[/dim]")
     else:

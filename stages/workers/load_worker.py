@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from stages.core import progress
 from stages.core.composed import Settings
 from stages.core.errors import UserError
 from stages.core.records.load import LoadRun, ServedAnswers
@@ -35,6 +36,7 @@ class LoadWorker:
             raise UserError("measure.load.duration_s", "must let at least one request arrive", longest_s, "Raise it or the rate.")
         times = {"rate_factor": factor, "duration_s": window_s, "grace_s": load.grace_s}
         limits = {"max_sequences": self.held, "num_sampled": num_sampled, "freeze_gc": load.freeze_gc}
+        progress.note(f"{window_s:,.1f} s of arrivals at {rate_per_s:.3g}/s, then at most {load.grace_s:g} s for what is still in flight")
         served = self._started.ask("stages.workers.serving:serve", requests=requests, **limits, **times)
         run = summary(served, key, rate_per_s, window_s, vars(self.settings.slo), load.process)
         return run.model_copy(update={"answers": self._answers(served["sampled"])}) if num_sampled else run
@@ -68,4 +70,5 @@ def load_worker(study: Study, settings: Settings) -> Iterator[LoadWorker]:
     """A fresh worker, alone on the device."""
     with worker(study, settings, "load") as started:
         started.ready()
+        started.timed = True
         yield LoadWorker(study, settings, started)

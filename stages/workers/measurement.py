@@ -145,10 +145,7 @@ def write_record(
     measure: Callable[[Partial], DataType],
     why_not: str = "",
 ) -> None:
-    """Run `measure` under the device lock and write its record: ok, failed or unavailable.
-
-    Raises OSError before it measures when the record could not be written.
-    """
+    """Run `measure` under the locks and write its record: ok, failed or unavailable. Raises OSError first where it could not."""
     file = study.folder / stage / f"{item}.json"
     atomic.check_writable(file)
     progress.announce(stage, item, planned_items())

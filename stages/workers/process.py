@@ -1,6 +1,7 @@
 """The parent's side of a worker: a fresh process, spawned, asked over a pipe, never waited for without a limit.
 
-The parent blocks in `select`; it does not spin and starts no thread. Messages are JSON lines on two pipes of their
+The parent blocks in `select`; it does not spin and starts no thread. It wakes for a moment every ten seconds to say that
+it waits, but never beside a worker that is timed. Messages are JSON lines on two pipes of their
 own; stdout and stderr of the worker go to a log file whose last lines a failure carries.
 """
 
@@ -19,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from stages.core import paths
+from stages.core import paths, progress
 from stages.core.errors import UserError
 
 LOG_TAIL_LINES = 20
@@ -37,11 +38,15 @@ class WorkerFailed(Exception):
 
 
 class Worker:
-    """One process with one model in one mode. Use as a context manager; `startup` is its report when it is ready."""
+    """One process with one model in one mode. Use as a context manager; `ready` is its report when it is ready.
+
+    `timed`: what it is asked takes its time alone; set it once the worker is ready.
+    """
 
     def __init__(self, order: Mapping[str, Any], environment: Mapping[str, str], timeout_s: float) -> None:
         """Spawn it without waiting. `order`: what to hold (see `stages.workers.child`); `timeout_s`: limit a request."""
         self.timeout_s = timeout_s
+        self.timed = False
         self.log = paths.build() / "logs" / f"{order['label']}-{os.getpid()}-{time.monotonic_ns()}.log"
         self.log.parent.mkdir(parents=True, exist_ok=True)
         child_reads, self._write = os.pipe()
@@ -76,6 +81,7 @@ class Worker:
 
     def ask(self, activity: str, **arguments: Any) -> Any:
         """Run `module:function` of `stages.workers` in the worker; its JSON result. Raises WorkerFailed."""
+        progress.still(progress.SILENT_S / 2)
         self._send({"activity": activity, "arguments": arguments})
         return self._receive()
 
@@ -105,8 +111,7 @@ class Worker:
     def _receive(self) -> Any:
         deadline = time.monotonic() + self.timeout_s
         while b"\n" not in self._buffer:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self._read], [], [], left)[0]:
+            if not self._answers(deadline):
                 self._process.kill()
                 raise self._failure(f"no answer within {self.timeout_s:g} s; the worker was ended")
             data = os.read(self._read, 1 << 20)
@@ -118,6 +123,14 @@ class Worker:
         if "error" in answer:
             raise _broken(answer["error"], answer["trace"][-LOG_TAIL_LINES:])
         return answer["result"]
+
+    def _answers(self, deadline: float) -> bool:
+        """Wait until there is something to read; False at the deadline."""
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([self._read], [], [], left if self.timed else min(left, progress.SILENT_S))[0]:
+                return True
+            progress.still()
+        return False
 
     def _death(self) -> str:
         status = self._process.wait()

@@ -14,6 +14,7 @@ PLANNED = ["warmup@eager", "warmup@dynamo"]
 @pytest.fixture(autouse=True)
 def _build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPMODE_BUILD", str(tmp_path))
+    monkeypatch.setitem(progress._now, "item", "")
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> str:
@@ -39,3 +40,17 @@ def test_broken_journal_starts_again(tmp_path: Path, capsys: pytest.CaptureFixtu
         (tmp_path / "progress.json").write_text(text)
         progress.announce("warmup", "eager", PLANNED)
         assert "2 of 2 left" in said(capsys)
+
+
+def test_what_is_announced_is_said_again_until_it_is_finished(capsys: pytest.CaptureFixture[str]) -> None:
+    progress.still()
+    progress.note("nothing was announced")
+    assert said(capsys) == ""
+    progress.announce("warmup", "eager", PLANNED)
+    progress.still(60)  # a line was said just now
+    assert len(said(capsys).splitlines()) == 1
+    progress.still()
+    assert said(capsys).rstrip().endswith("warmup@eager: still measuring, 0 s so far")
+    progress.finished("warmup", "eager", 1, "ok")
+    progress.still()
+    assert len(said(capsys).splitlines()) == 1

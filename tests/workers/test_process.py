@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from stages.core import progress
 from stages.workers.measurement import worker
 from stages.workers.process import Worker, WorkerFailed
 from tests.workers.small_study import ROOT, SmallStudy, is_gone, wait_for, write_study
@@ -66,6 +67,21 @@ def test_worker_that_hangs_is_ended_at_its_limit(started: Worker) -> None:
     with pytest.raises(WorkerFailed, match=r"no answer within 0.3 s; the worker was ended"):
         started.ready()
     assert started._process.wait(timeout=5) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(("is_timed", "is_said"), [(False, True), (True, False)])
+def test_a_long_wait_is_said_but_never_beside_a_timed_worker(
+    is_timed: bool, is_said: bool, started: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[float] = []
+    monkeypatch.setattr(progress, "SILENT_S", 0.05)
+    monkeypatch.setattr(progress, "still", lambda silent_s=0.0: lines.append(silent_s))
+    started.timed = is_timed
+    assert started.ready()["ready_s"] > 0.5
+    assert bool(lines) == is_said
+    lines.clear()
+    started.ask("stages.workers.timing:time_block", shape="decode/1", num_calls=3, pipelined_calls=2, context_tokens=8)
+    assert lines[0] == 0.025  # before it is asked
 
 
 def test_worker_that_does_not_listen_is_ended_at_its_limit(started: Worker) -> None:
