@@ -19,19 +19,28 @@ from stages.core.closed_output import run_printing_command
 from stages.core.errors import UserError
 from stages.core.settings import params_file, read_params
 from stages.views import document
-from stages.views.choices import check_same_choices
+from stages.views.choices import check_same_choices, is_record_of
+
+STAGES = ("warmup", "capture", "steady_state", "load", "correctness")
 
 
 def keep(name: str) -> Path:
-    """Copy latest/, params.yaml and dvc.lock to the kept study `name`; returns its folder. Raises UserError."""
+    """Copy latest/ without records of an earlier study, params.yaml and dvc.lock to the kept study `name`; returns its folder.
+
+    Raises UserError.
+    """
     target = paths.study(kept_studies.checked_name(name))
     if target.exists():
         raise UserError("name", "must not be taken", name, f"Choose another, or remove {target} first.")
-    check_same_choices(document.load(paths.latest() / "study.json"), read_params())
+    study = document.load(paths.latest() / "study.json")
+    check_same_choices(study, read_params())
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".keep-") as beside:
         copy = Path(beside) / name
         shutil.copytree(paths.latest(), copy, ignore=shutil.ignore_patterns(".*"))
+        for record in (file for stage in STAGES for file in (copy / stage).glob("*.json")):
+            if not is_record_of(study, record.parent.name, record.stem):
+                record.unlink()
         for file in (params_file(), paths.root() / "dvc.lock"):
             if file.is_file():
                 shutil.copy2(file, copy / file.name)

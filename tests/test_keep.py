@@ -32,6 +32,17 @@ def test_kept_study_has_the_records_and_what_they_came_from(root: Path) -> None:
     assert [path.name for path in (root / "reports" / "studies").iterdir()] == ["ours"]
 
 
+def test_records_of_an_earlier_study_are_not_kept(root: Path) -> None:
+    latest = root / "reports" / "latest"
+    stale = [f"{stage}/dynamo.json" for stage in ("warmup", "capture", "load", "correctness")] + ["steady_state/autotune_manual.json"]
+    for name in stale:
+        write_text(latest / name, "{}")
+    target = keep("ours")
+    assert not any((target / name).exists() for name in stale)
+    assert all((latest / name).exists() for name in stale)
+    assert (target / "steady_state" / "inductor_manual.json").exists()
+
+
 def test_name_that_is_taken_is_refused(root: Path) -> None:
     keep("ours")
     with pytest.raises(UserError, match="must not be taken"):

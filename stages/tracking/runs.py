@@ -14,6 +14,7 @@ from stages.core.typed_yaml import load_yaml
 from stages.tracking import metrics
 from stages.tracking.content import MAX_TAG_CHARACTERS, Artifact, RunContent, flat, milliseconds, shortened
 from stages.views import document
+from stages.views.choices import is_record_of
 
 CONTENT_VERSION = 1  # raise it when names or formats of params change: MLflow refuses another value
 MODE_STAGES = ("warmup", "capture", "load", "correctness")
@@ -75,7 +76,7 @@ def _of_study(folder: Path, study: document.Study, key: str) -> RunContent:
         params=identity(study, ", ".join(document.mode_names(study))),
         tags={"kind": "study", "study": str(study.get("name", "")), "verdict": sentence, "mlflow.note.content": _note(folder)},
         metrics=metrics.of_study(study),
-        artifacts=_study_files(folder),
+        artifacts=_study_files(folder, study),
     )
 
 
@@ -143,10 +144,14 @@ def _span(study: document.Study, files: Iterable[Path]) -> tuple[int, int]:
 
 def _record_files(folder: Path, study: document.Study) -> list[Path]:
     of_modes = [folder / stage / f"{mode}.json" for stage in MODE_STAGES for mode in study["modes"]]
-    return [path for path in [*of_modes, *sorted((folder / "steady_state").glob("*.json"))] if path.is_file()]
+    return [path for path in [*of_modes, *_steady_state(folder, study)] if path.is_file()]
 
 
-def _study_files(folder: Path) -> tuple[Artifact, ...]:
+def _steady_state(folder: Path, study: document.Study) -> list[Path]:
+    return [path for path in sorted((folder / "steady_state").glob("*.json")) if is_record_of(study, "steady_state", path.stem)]
+
+
+def _study_files(folder: Path, study: document.Study) -> tuple[Artifact, ...]:
     places = {
         "": ["study.json"],
         "report": ["report.md", "report.html", "metrics.json"],
@@ -156,7 +161,8 @@ def _study_files(folder: Path) -> tuple[Artifact, ...]:
         "records/steady_state": ["steady_state/*.json"],
         "config/factorial": ["config/factorial/*.yaml"],
     }
-    return tuple(Artifact(path, place) for place, globs in places.items() for glob in globs for path in sorted(folder.glob(glob)))
+    found = [Artifact(path, place) for place, globs in places.items() for glob in globs for path in sorted(folder.glob(glob))]
+    return tuple(one for one in found if one.path.parent.name != "steady_state" or is_record_of(study, "steady_state", one.path.stem))
 
 
 def _note(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""Whether params.yaml still says what a study was made with."""
+"""What a study was made with: whether params.yaml still says so, and which records are its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from stages.core.settings import Params
 from stages.views import document
 
 CHOSEN = ("measure", "device", "device_memory_bytes", "arrival_rates", "lifetimes_s", "factorials", "overrides")
+
+
+def is_record_of(study: document.Study, stage: str, item: str) -> bool:
+    """Whether a record is the study's; those of a mode or factorial that params.yaml no longer names stay where they are."""
+    return item in (document.part(study, "choices").get("factorials", [item]) if stage == "steady_state" else study["modes"])
 
 
 def check_same_choices(study: document.Study, params: Params, modes: bool = True) -> None:

@@ -62,6 +62,17 @@ def test_status_of_a_mode_is_the_status_of_its_run(tmp_path: Path) -> None:
     assert found["max_autotune"].tags["status"] == "unavailable"
 
 
+def test_records_of_an_earlier_study_are_not_published(tmp_path: Path) -> None:
+    folder = write_study(tmp_path)
+    before = runs.of_folder(folder)
+    write_json(
+        folder / "steady_state" / "autotune_manual.json",
+        {"started_at": "2030-01-01T00:00:00+00:00", "ended_at": "2030-01-02T00:00:00+00:00"},
+    )
+    write_json(folder / "warmup" / "dynamo.json", {"started_at": "2030-01-01T00:00:00+00:00", "ended_at": "2030-01-02T00:00:00+00:00"})
+    assert runs.of_folder(folder) == before
+
+
 def test_duration_is_the_sum_of_the_records_and_not_their_span(tmp_path: Path) -> None:
     published = runs.of_folder(write_study(tmp_path))
     compiled = published.modes["compile"]
