@@ -41,8 +41,16 @@ def _flip(records: StudyRecords, limit: str, rate: object, table: Table, choices
     for share in SHARES:
         changed = dict(_changes(table, choices(judged_by(records, limit, share * given_ms)), key))
         if changed:
-            return f"a {NAMES[limit]} limit of {share * given_ms:g} ms instead of {given_ms:g} ms {at_rate(key)}: {_told(changed)}"
+            said = f"a {NAMES[limit]} limit of {share * given_ms:g} ms instead of {given_ms:g} ms {at_rate(key)}: {_told(changed)}"
+            return said + _stalled(records, key)
     return ""
+
+
+def _stalled(records: StudyRecords, rate: str) -> str:
+    """The modes whose one run at this rate noticed arrivals late: their tails may be a single stall of the process."""
+    runs = {mode: services.run_at(record.data, rate) for mode, record in records.load.items() if record.data}
+    late = [mode for mode, run in runs.items() if run and (run.lateness_share or 0.0) > services.MOST_LATE]
+    return f" (one run each; arrivals were noticed late in that of {', '.join(late)})" if late else ""
 
 
 def _changes(table: Table, other: Table, rate: str) -> Iterator[tuple[str, list[str]]]:

@@ -15,6 +15,7 @@ from stages.core.settings import Params
 
 SATURATION = "saturation"
 EQUAL_SHARE = 0.01  # arrivals are the same for every mode
+MOST_LATE = 0.01  # of the requests' time may arrivals be noticed late, before the tails show it
 CACHES = ("cold", "warm", "artifact")
 
 

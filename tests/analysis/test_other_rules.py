@@ -63,3 +63,13 @@ def test_what_has_the_most_completions_is_told_where_the_lower_tpot_decided() ->
     said = "counting every completion, none given up for a lower TPOT, at 2 requests/s: eager instead of compile for 1 d"
     assert said in longest.verdict.would_flip
     assert not any(line.startswith("counting") for line in answers.answer(records).verdict.would_flip)
+
+
+def test_a_limit_whose_run_was_late_itself_says_so() -> None:
+    records = study(compile_tpot_ms=2.0)
+    record = records.load["compile"]
+    assert record.data is not None
+    late = record.data.model_copy(update={"runs": [record.data.runs[0].model_copy(update={"lateness_share": 0.047})]})
+    found = flips(replace(records, load={**records.load, "compile": record.model_copy(update={"data": late})}))
+    assert found
+    assert all(line.endswith(" (one run each; arrivals were noticed late in that of compile)") for line in found)

@@ -85,7 +85,7 @@ def test_shorter_lives_say_until_when_why_undecided_and_what_turns_it(example: d
     spans = [("cuda_graph", 7.4), ("undecided", 1000.0), ("compile_cuda_graph", 7200.0)]
     example["verdict"]["spans"]["2"] = {"cold": [{"mode": mode, "from_s": from_s} for mode, from_s in spans]}
     said = "cuda_graph up to 16.7 min cold. Then undecided: completions of a, b are not told apart. "
-    said += "From 120 min cold on compile_cuda_graph: completions within 1 %, then the lower p99 TPOT decides."
+    said += "From 120 min cold on compile_cuda_graph: its start costs under 1 % of the completions, then the lower p99 TPOT decides."
     slow = " At 0.5 requests/s, cold: eager, cuda_graph from 125 s, compile_cuda_graph from 70.1 min."
     even = example["modes"]["compile_cuda_graph"]["lifetime"]["break_even"]["2"]["cold"]
     even["answer"] = "at"
@@ -98,6 +98,10 @@ def test_the_other_arrival_rate_is_the_same_where_modes_and_lifetimes_are(exampl
     spans = example["verdict"]["spans"]
     spans["0.5"] = json.loads(json.dumps(spans["2"]))
     assert switch(example).endswith(" At 0.5 requests/s: the same.")
+    evens = example["modes"]["compile_cuda_graph"]["lifetime"]["break_even"]
+    evens["2"]["cold"]["answer"], evens["0.5"]["cold"] = "never", {"answer": "at", "lifetime_s": 133.0}
+    assert switch(example).endswith(" At 0.5 requests/s: the same, there ahead of eager from 133 s cold on.")
+    evens["2"]["cold"]["answer"] = "at"
     spans["0.5"]["cold"][-1]["from_s"] *= 1.04
     assert switch(example).endswith(" At 0.5 requests/s: the same.")
     spans["0.5"]["warm"][-1]["from_s"] *= 1.06

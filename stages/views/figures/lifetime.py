@@ -45,7 +45,7 @@ def lifetime(study: Study) -> Drawn | None:
 
     caption = (
         "Requests answered within the SLO (TTFT: time to first token, TPOT: time per further token) in a worker's whole life,"
-        " start-up and its backlog included. Solid: cold caches; dashed: warm;"
+        " start-up and its backlog included. Solid: cold, compile caches empty; dashed: warm, as an earlier start left them;"
         f" vertical: break-even with {baseline(study)}{_changes(study, ends_s)}. A line inside another: the two are equal."
     )
     title = f"Useful completions against worker lifetime, {at_rate(rate)}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from stages.analysis.services import MOST_LATE
 from stages.views import words
 from stages.views.document import Study, dig, mode_names, part, rates, sort_numeric, why_not
 from stages.views.tables.table import Table, dropped_empty
 
 SECONDS_PER_HOUR = 3600
-MOST_LATE = 0.01
 _HIT = {"compile": "a compilation", "recording": "a recording", "garbage_collection": "a garbage collection"}
 NOTABLE_MS = 10.0
 
