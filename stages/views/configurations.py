@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stages.views import words
-from stages.views.document import Study, dig
+from stages.views.document import Study, dig, part
 from stages.views.headline import chosen
+from stages.views.price import ready
 from stages.views.roles import roles, shorter_mode
 
 SHORT_LINES = 12
@@ -14,11 +15,12 @@ SHORT_LINES = 12
 
 @dataclass(frozen=True)
 class Configuration:
-    """A text to copy, with what it is for and where it is documented."""
+    """A text to copy, with what it is for, where it is documented, and what makes its start warm."""
 
     title: str
     source: str
     text: str
+    warm: str = ""
 
 
 def configurations(study: Study) -> list[Configuration]:
@@ -36,4 +38,17 @@ def _configuration(study: Study, mode: str, text: str) -> Configuration:
     role = roles(study).get(mode, "")
     place, stability = (dig(study, "modes", mode, "claim", key) for key in ("documented_at", "stability"))
     source = f"{stability} API: {place}" if place and stability else ""
-    return Configuration(words.clean(f"{mode}: {role}" if role else mode), words.clean(source), words.clean_lines(text))
+    title = words.clean(f"{mode}: {role}" if role else mode)
+    return Configuration(title, words.clean(source), words.clean_lines(text), words.clean(_warm(study, mode)))
+
+
+def _warm(study: Study, mode: str) -> str:
+    """What the warm start of the study had, for modes that compile kernels; empty for others."""
+    seconds = ready(study, mode, "warm")
+    if not str(dig(study, "modes", mode, "claim", "transform")).startswith("inductor") or seconds == words.ABSENT:
+        return ""
+    kept = "TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR named folders that an earlier worker of the same release and device had filled"
+    machine = part(study, "environment")
+    two = dig(machine, "support", "one_ptxas", "supported") is False
+    one = f"; TRITON_PTXAS_PATH named torch's ptxas ({machine.get('ptxas')}), without which kernels compile anew here" if two else ""
+    return f"Warm, {seconds}: {kept}{one}."

@@ -238,3 +238,14 @@ def test_a_start_that_was_not_warm_says_so_beside_its_time(example: dict[str, An
     example["modes"]["compile_cuda_graph"]["startup"]["warm"] |= {"ready_s": 82.3, "verdict": "refuted"}
     found = glance(example)
     assert dict(zip(found.columns, found.rows[0], strict=True))["ready warm"] == "82.3 s (refuted)"
+
+
+def test_what_makes_a_start_warm_stands_under_the_text_to_copy_of_modes_that_compile(example: dict[str, Any]) -> None:
+    warm = {found.title.partition(":")[0]: found.warm for found in configurations(example)}
+    assert warm["compile_cuda_graph"].startswith("Warm, ")
+    assert "TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR named folders" in warm["compile_cuda_graph"]
+    assert "ptxas" not in warm["compile_cuda_graph"]
+    assert warm["cuda_graph"] == ""
+    example["environment"] |= {"ptxas": "13.0.88", "support": {"one_ptxas": {"supported": False, "why": ""}}}
+    found = next(found for found in configurations(example) if found.title.startswith("compile_cuda_graph"))
+    assert "TRITON_PTXAS_PATH named torch's ptxas (13.0.88)" in found.warm
