@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
 
-from stages.analysis import services
+from stages.analysis import services, speedups
 from stages.analysis.reading import StudyRecords
 from stages.analysis.wording import UNDECIDED, Table, at_rate, seconds
 from stages.core.records.answer import Bottleneck, Contrasts, FactorialAnswer, ModeAnswer
 
 
-def reasons(records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Mapping[str, FactorialAnswer], headline: str) -> list[str]:
-    """Why: the baseline's bottleneck, what kernels and replay save, the recommended mode's speed-up."""
+def reasons(
+    records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Mapping[str, FactorialAnswer], headline: str, shorter: str
+) -> list[str]:
+    """Why: the baseline's bottleneck, what kernels and replay save, the recommended mode's speed-up, also over that of shorter lives."""
     entry = dominant_bottleneck(records, answers[records.baseline])
     found = [f"{records.baseline}: {entry.sentence}"] if entry else []
     sequence = answers[headline].sequence if headline in answers else None
@@ -23,6 +25,10 @@ def reasons(records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Ma
     if versus:
         beside = f"{versus.verdict}, {versus.factorial}"
         found.append(f"{headline} runs the step sequence {versus.speedup:.2f} times as fast as {records.baseline} ({beside})")
+    pair = speedups.over(records, headline, shorter) if shorter not in ("", records.baseline) else None
+    if pair:
+        around = f" [{pair.low:.2f}, {pair.high:.2f}]" if pair.low is not None and pair.high is not None else ""
+        found.append(f"and {pair.speedup:.2f}{around} times as fast as {shorter} ({pair.verdict}, {pair.factorial})")
     return found
 
 

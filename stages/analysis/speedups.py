@@ -32,18 +32,26 @@ def cells_of(records: StudyRecords, mode: str) -> list[tuple[Rotations, str]]:
     return [(data, cell) for data in timed for cell in _cells(data, mode) if not turns.is_twin(cell)]
 
 
-def compared(records: StudyRecords, mode: str, rotations: Rotations, cell: str, point: str) -> VsBaseline | None:
-    """Speed-up over cell E at one point; None for the baseline itself and for a mode that gets no credit."""
-    against = [found.mode for found in rotations.cells if found.cell == "E" and found.mode in records.capture]
-    if cell == "E" or any(eligibility.objection(records, name) for name in (*against, mode)):
+def compared(records: StudyRecords, mode: str, rotations: Rotations, cell: str, point: str, against: str = "E") -> VsBaseline | None:
+    """Speed-up over cell E (or another) at one point; None for that cell itself and for a mode that gets no credit."""
+    others = [found.mode for found in rotations.cells if found.cell == against and found.mode in records.capture]
+    if cell == against or any(eligibility.objection(records, name) for name in (*others, mode)):
         return None
     values = turns.values_at(rotations, point)
-    ratio = turns.log_ratio(values, "E", cell)
+    ratio = turns.log_ratio(values, against, cell)
     if ratio is None:
         return None
     shown = statistics.exponentiated(ratio)
     verdict = statistics.classify(ratio, turns.margin_at(rotations, values))
     return VsBaseline(speedup=shown.value, low=shown.low, high=shown.high, verdict=verdict, factorial=rotations.factorial)
+
+
+def over(records: StudyRecords, mode: str, other: str) -> VsBaseline | None:
+    """Speed-up of a mode over another one on the step sequence, from the first factorial that timed both in turn."""
+    for rotations, cell in cells_of(records, mode):
+        for against in (found for found in _cells(rotations, other) if not turns.is_twin(found)):
+            return compared(records, mode, rotations, cell, turns.SEQUENCE, against)
+    return None
 
 
 def repeats(records: StudyRecords, mode: str) -> dict[str, Repeat]:

@@ -26,7 +26,7 @@ def verdict(records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Ma
     return Verdict(
         sentence=wording.staying(records, recommended) if stays else wording.sentence(records, answers, recommended, along),
         recommended=recommended,
-        reasons=arguments.reasons(records, answers, joined, name),
+        reasons=arguments.reasons(records, answers, joined, name, shorter),
         caveats=arguments.caveats(records, answers, recommended),
         would_flip=[
             *arguments.would_flip(answers, rejected, recommended, _table(records, eligible, "warm")),

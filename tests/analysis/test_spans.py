@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean
 
 import pytest
 
@@ -62,6 +63,20 @@ def test_the_sentence_names_the_mode_of_shorter_lives_and_not_the_runner_up() ->
     assert verdict.sentence.startswith(said)
     assert verdict.shorter == "cuda_graph"
     assert verdict.configurations["cuda_graph"].startswith("# how to run cuda_graph")
+
+
+def test_the_recommended_mode_is_compared_with_that_of_shorter_lives_from_turns_that_hold_both() -> None:
+    records = example_records()
+    found = speedups.over(records, "compile_cuda_graph", "cuda_graph")
+    assert found is not None
+    rotations = records.steady_state[found.factorial].data
+    assert rotations is not None
+    passes = {mode: [one.sequence_s for one in rotations.sequences if one.mode == mode] for mode in ("cuda_graph", "compile_cuda_graph")}
+    assert found.speedup == pytest.approx(fmean(passes["cuda_graph"]) / fmean(passes["compile_cuda_graph"]), rel=0.02)
+    said = [line for line in answers.answer(records).verdict.reasons if " times as fast as cuda_graph (" in line]
+    assert said == [f"and {found.speedup:.2f} [{found.low:.2f}, {found.high:.2f}] times as fast as cuda_graph (faster, {found.factorial})"]
+    assert speedups.over(records, "compile_cuda_graph", "compile_cuda_graph") is None
+    assert speedups.over(records, "compile_cuda_graph", "no_such_mode") is None
 
 
 def test_a_lifetime_before_the_only_mode_is_ready_is_not_among_those_it_is_recommended_for() -> None:
