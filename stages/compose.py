@@ -28,6 +28,7 @@ from stages.core.field_kinds import field_paths
 from stages.core.overrides import check_overrides, is_chosen, key_of, misnamed, paths_of
 from stages.core.records.base import read_environment
 from stages.core.settings import BASELINE, Params, read_params
+from stages.core.stage_names import MEASURING_STAGES
 from stages.core.typed_yaml import typed
 from stages.traces.planning import PlanSettings
 
@@ -36,7 +37,6 @@ GROUPS = (*SECTIONS, "factorial")
 NOT_CHOSEN = ("code", "baseline", "hydra")  # written here, or without effect
 BESIDE_BASELINE = tuple(stage for stage, keys in BESIDE_THE_MODE.items() if "baseline" in keys)
 _FIXED = {"measure.plan", *(f"{section}.{name}" for section in SECTIONS for name in ("name", "preset"))}  # a node, and files' names
-MEASURING_STAGES = ("warmup", "capture", "steady_state", "load", "correctness")
 
 
 def compose_study(params: Params, device: str, conf: Path) -> dict[str, Any]:

@@ -18,10 +18,9 @@ from stages.core import kept_studies, paths
 from stages.core.closed_output import run_printing_command
 from stages.core.errors import UserError
 from stages.core.settings import params_file, read_params
+from stages.core.stage_names import MEASURING_STAGES
 from stages.views import document
 from stages.views.choices import check_same_choices, is_record_of
-
-STAGES = ("warmup", "capture", "steady_state", "load", "correctness")
 
 
 def keep(name: str) -> Path:
@@ -38,7 +37,7 @@ def keep(name: str) -> Path:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".keep-") as beside:
         copy = Path(beside) / name
         shutil.copytree(paths.latest(), copy, ignore=shutil.ignore_patterns(".*"))
-        for record in (file for stage in STAGES for file in (copy / stage).glob("*.json")):
+        for record in (file for stage in MEASURING_STAGES for file in (copy / stage).glob("*.json")):
             if not is_record_of(study, record.parent.name, record.stem):
                 record.unlink()
         for file in (params_file(), paths.root() / "dvc.lock"):

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 import yaml
 
-from stages.compose import MEASURING_STAGES, compose_mode, compose_study
+from stages.compose import compose_mode, compose_study
 from stages.core.bounds import MOST
 from stages.core.composed import MeasureSettings, read_settings, typed_settings
 from stages.core.errors import UserError
 from stages.core.field_kinds import field_paths, kind_at
 from stages.core.settings import Params, read_params
+from stages.core.stage_names import MEASURING_STAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 CONF = ROOT / "conf"

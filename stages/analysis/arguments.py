@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from stages.analysis import services, speedups
 from stages.analysis.reading import StudyRecords
-from stages.analysis.wording import UNDECIDED, Table, at_rate, seconds
+from stages.analysis.wording import Table, at_rate, seconds
 from stages.core.records.answer import Bottleneck, Contrasts, FactorialAnswer, ModeAnswer
 
 
@@ -104,10 +104,6 @@ def _switches(table: Table) -> list[str]:
             if before and before.mode != choice.mode:
                 found.append(
                     f"a lifetime of {seconds(float(shorter))} instead of {seconds(float(longer))} {at_rate(rate)}: "
-                    f"{_named(before.mode)} instead of {_named(choice.mode)}"
+                    f"{before.mode} instead of {choice.mode}"
                 )
     return found
-
-
-def _named(mode: str) -> str:
-    return "undecided" if mode == UNDECIDED else mode

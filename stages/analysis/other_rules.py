@@ -20,14 +20,14 @@ def limits(records: StudyRecords, table: Table, choices: Callable[[StudyRecords]
 
     `choices` gives the verdict's table of records. Saturation is left out: a tighter limit has another saturation, not measured.
     """
-    return [line for limit in NAMES for rate in records.params.arrival_rates if (line := _flip(records, limit, rate, table, choices))]
+    return [line for limit in NAMES for line in _flips(records, limit, table, choices)]
 
 
 def counting(records: StudyRecords, table: Table, most: Table) -> list[str]:
     """For each arrival rate what has the most completions where the verdict gave some of them up for a lower TPOT."""
     found = []
     for key in map(services.rate_key, records.params.arrival_rates):
-        if changed := dict(_changes(table, most, key)):
+        if changed := _changes(table, most, key):
             found.append(f"counting every completion, none given up for a lower TPOT, {at_rate(key)}: {_told(changed)}")
     return found
 
@@ -36,14 +36,15 @@ def _told(changed: dict[str, list[str]]) -> str:
     return "; ".join(f"{modes} for {', '.join(lifetimes)}" for modes, lifetimes in changed.items())
 
 
-def _flip(records: StudyRecords, limit: str, rate: object, table: Table, choices: Callable[[StudyRecords], Table]) -> str:
-    key, given_ms = services.rate_key(rate), float(getattr(records.params.slo, limit))
-    for share in SHARES:
-        changed = dict(_changes(table, choices(judged_by(records, limit, share * given_ms)), key))
-        if changed:
-            said = f"a {NAMES[limit]} limit of {share * given_ms:g} ms instead of {given_ms:g} ms {at_rate(key)}: {_told(changed)}"
-            return said + _stalled(records, key)
-    return ""
+def _flips(records: StudyRecords, limit: str, table: Table, choices: Callable[[StudyRecords], Table]) -> Iterator[str]:
+    """A line for each arrival rate at which a share of the limit names another mode."""
+    given_ms = float(getattr(records.params.slo, limit))
+    judged = {share * given_ms: choices(judged_by(records, limit, share * given_ms)) for share in SHARES}
+    for key in map(services.rate_key, records.params.arrival_rates):
+        widest = next((value_ms for value_ms, other in judged.items() if _changes(table, other, key)), None)
+        if widest is not None:
+            said = f"a {NAMES[limit]} limit of {widest:g} ms instead of {given_ms:g} ms {at_rate(key)}"
+            yield f"{said}: {_told(_changes(table, judged[widest], key))}{_stalled(records, key)}"
 
 
 def _stalled(records: StudyRecords, rate: str) -> str:
@@ -53,18 +54,14 @@ def _stalled(records: StudyRecords, rate: str) -> str:
     return f" (one run each; arrivals were noticed late in that of {', '.join(late)})" if late else ""
 
 
-def _changes(table: Table, other: Table, rate: str) -> Iterator[tuple[str, list[str]]]:
-    """(mode, lifetimes at which it is chosen now and another mode was before); what is undecided after is no change."""
+def _changes(table: Table, other: Table, rate: str) -> dict[str, list[str]]:
+    """`a instead of b` -> the lifetimes at which it is; what is undecided after is no change."""
     found: dict[str, list[str]] = {}
     for lifetime, rates in table.items():
         before, after = rates.get(rate), other.get(lifetime, {}).get(rate)
         if before and after and after.mode not in (UNDECIDED, before.mode):
-            found.setdefault(f"{after.mode} instead of {_named(before.mode)}", []).append(seconds(float(lifetime)))
-    yield from found.items()
-
-
-def _named(mode: str) -> str:
-    return "undecided" if mode == UNDECIDED else mode
+            found.setdefault(f"{after.mode} instead of {before.mode}", []).append(seconds(float(lifetime)))
+    return found
 
 
 def judged_by(records: StudyRecords, limit: str, value_ms: float) -> StudyRecords:

@@ -48,9 +48,10 @@ def compared(records: StudyRecords, mode: str, rotations: Rotations, cell: str, 
 
 def over(records: StudyRecords, mode: str, other: str) -> VsBaseline | None:
     """Speed-up of a mode over another one on the step sequence, from the first factorial that timed both in turn."""
+    against = {rotations.factorial: cell for rotations, cell in cells_of(records, other)}
     for rotations, cell in cells_of(records, mode):
-        for against in (found for found in _cells(rotations, other) if not turns.is_twin(found)):
-            return compared(records, mode, rotations, cell, turns.SEQUENCE, against)
+        if rotations.factorial in against:
+            return compared(records, mode, rotations, cell, turns.SEQUENCE, against[rotations.factorial])
     return None
 
 

@@ -19,6 +19,7 @@ from stages.core import atomic, paths
 from stages.core.errors import UserError
 from stages.core.records.base import write
 from stages.core.settings import Params, params_file, read_params
+from stages.core.stage_names import MODE_STAGES
 from stages.core.timestamps import now
 from stages.core.typed_yaml import load_yaml
 from stages.sweeps.choices import Choice, cell_params, read_factorials
@@ -26,7 +27,6 @@ from stages.sweeps.results import CELL_FILE, LOG_FILE, STUDY_FOLDER, CellResult
 
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
 _NUM_TAIL_LINES = 20
-MODE_STAGES = ("warmup", "capture", "load", "correctness")
 
 
 def run_cell(folder: Path, choices: Sequence[Choice]) -> CellResult:

@@ -10,6 +10,7 @@ from typing import Any
 
 from stages.core import digest
 from stages.core.records.base import read_json
+from stages.core.stage_names import MODE_STAGES
 from stages.core.typed_yaml import load_yaml
 from stages.tracking import metrics
 from stages.tracking.content import MAX_TAG_CHARACTERS, Artifact, RunContent, flat, milliseconds, shortened
@@ -17,7 +18,6 @@ from stages.views import document
 from stages.views.choices import is_record_of
 
 CONTENT_VERSION = 1  # raise it when names or formats of params change: MLflow refuses another value
-MODE_STAGES = ("warmup", "capture", "load", "correctness")
 _RUN_STATUS = {"ok": "FINISHED", "unavailable": "FINISHED", "failed": "FAILED", "skipped": "KILLED"}
 
 
@@ -158,11 +158,10 @@ def _study_files(folder: Path, study: document.Study) -> tuple[Artifact, ...]:
         "report/figures": ["figures/*.svg"],
         "records": ["environment.json", "attribution.json"],
         "records/trace": ["trace/plan.json", "trace/requests.json"],
-        "records/steady_state": ["steady_state/*.json"],
         "config/factorial": ["config/factorial/*.yaml"],
     }
     found = [Artifact(path, place) for place, globs in places.items() for glob in globs for path in sorted(folder.glob(glob))]
-    return tuple(one for one in found if one.path.parent.name != "steady_state" or is_record_of(study, "steady_state", one.path.stem))
+    return tuple(found + [Artifact(path, "records/steady_state") for path in _steady_state(folder, study)])
 
 
 def _note(folder: Path) -> str:

@@ -68,8 +68,8 @@ def _quiet_badge(study: Study) -> Badge:
         return Badge("Machine: no A/A pairs", "machine", "none")
     vouching = [word for word, pair in zip(found, pairs, strict=True) if dig(pair, "mode") == chosen(study)] or found
     quiet = not different and vouching.count("within 5 %") == len(vouching)
-    text = f"of {len(pairs)} A/A pairs {different} differ, {close} within 5 %, {len(pairs) - different - close} not told apart"
     if quiet and shifted(study):
         own = f"{chosen(study)} (A/A {len(vouching)} of {len(vouching)})" if chosen(study) else "these pairs"
         return Badge(f"Machine quiet for {own}, not for all ({close} of {len(pairs)})", "machine", "warn")
+    text = f"of {len(pairs)} A/A pairs {different} differ, {close} within 5 %, {len(pairs) - different - close} not told apart"
     return Badge(f"{'Machine quiet' if quiet else 'Machine'}: {text}", "machine", "good" if quiet else "warn")

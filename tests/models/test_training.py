@@ -10,9 +10,9 @@ from types import ModuleType
 import pytest
 import torch
 
-from stages.compose import MEASURING_STAGES
 from stages.core import digest
 from stages.core.errors import UserError
+from stages.core.stage_names import MEASURING_STAGES
 from stages.models import training, training_adapters
 from stages.models.known_answer import KnownAnswer
 from stages.models.tasks import Recall, Reverse
