@@ -87,7 +87,7 @@ def main() -> int:
     options = parser.parse_args()
     chosen = "(fault or twin)" + {True: " and gpu", False: " and not gpu", None: ""}[options.gpu]
     outcomes = Outcomes()
-    parallel = ["-n", str(options.processes)] if options.processes else []
+    parallel = ["-n", str(options.processes), "-p", "no:benchmark"] if options.processes else []  # which warns beside xdist
     status = pytest.main([str(HERE), "-m", chosen, "-q", *parallel], plugins=[outcomes])
     document = merged(options.out / "faults.json", outcomes.rows)
     document |= {"ended_at": datetime.now(UTC).isoformat(timespec="seconds")}
