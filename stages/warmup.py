@@ -17,12 +17,12 @@ from functools import partial as bind
 from pathlib import Path
 from typing import Any
 
+from stages.core.cache_proof import prove
 from stages.core.composed import Settings
 from stages.core.errors import run_command
 from stages.core.partial import Partial
 from stages.core.records.startup import CacheUse, MiddleWay, Phases, Start, Startup, WarmupRecord
 from stages.core.timestamps import now
-from stages.instruments.cache_proof import prove
 from stages.workers.measurement import Study, cache_folder, mode_command, worker
 
 CLOSURE = 0.05  # of the ready time, that phases may miss

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from stages.core.cache_proof import prove
 from stages.core.records.base import read
 from stages.core.records.startup import CacheUse, Phases, Startup, WarmupRecord
-from stages.instruments.cache_proof import prove
 from stages.rotated_starts import order
 from stages.warmup import as_start
 from tests.workers.small_study import SmallStudy, write_study
@@ -74,8 +74,19 @@ def test_artifact_that_torch_cannot_read_refutes_the_start() -> None:
 
 
 def test_kernels_that_an_artifact_lacks_are_named() -> None:
-    verdict, sentence = prove("artifact", CacheUse(**WARM), Phases(kernel_compile_s=12.6), "inductor", artifact_bytes=9)
+    verdict, sentence = prove(
+        "artifact", CacheUse(**WARM, num_kernel_compiles=7), Phases(kernel_compile_s=12.6), "inductor", artifact_bytes=9
+    )
     assert (verdict, "kernels 12.60 s: compiled again" in sentence) == ("confirmed", True)
+    _, loaded = prove("artifact", CacheUse(**WARM), Phases(kernel_compile_s=3.0), "inductor", artifact_bytes=9)
+    assert loaded == "4 graph hits, 0 AOT hits, 0 misses, kernels 3.00 s", "a GPU's kernels are in the artifact: none was compiled by C++"
+
+
+@pytest.mark.parametrize("cache", ["warm", "artifact"])
+def test_start_from_filled_caches_that_tunes_again_is_refuted(cache: str) -> None:
+    found = prove(cache, CacheUse(**WARM), Phases(autotune_s=15.46), "inductor_autotune", artifact_bytes=9)
+    assert found == ("refuted", f"claims {cache}, but 15.5 s of tuning kernels")
+    assert prove(cache, CacheUse(**WARM), Phases(autotune_s=0.4), "inductor_autotune", artifact_bytes=9)[0] == "confirmed"
 
 
 def test_remote_cache_refutes_every_start() -> None:

@@ -7,7 +7,7 @@ two-player game v(C) = E - C, v(R) = E - R, v(CR) = E - CR (L. S. Shapley, 1953)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from stages.analysis import rotations as turns
@@ -64,12 +64,17 @@ def contrasts(point: Point) -> Contrasts:
 
 def _attention_objections(point: Point) -> dict[str, str]:
     """Cells whose attention operator is not that of E: a confound, so their contrasts stop."""
-    reference = point.profiles["E"].attention_operators if "E" in point.profiles else []
+    found = {cell: profile.attention_operators for cell, profile in point.profiles.items()}
+    reference = found.get("E", [])
     return {
-        cell: f"attention kernels differ from those of E ({', '.join(profile.attention_operators)} against {', '.join(reference)})"
-        for cell, profile in point.profiles.items()
-        if reference and profile.attention_operators and set(profile.attention_operators) != set(reference)
+        cell: f"attention kernels differ from those of E ({_named(operators)} against {_named(reference)})"
+        for cell, operators in found.items()
+        if "E" in found and set(operators) != set(reference)
     }
+
+
+def _named(operators: Sequence[str]) -> str:
+    return ", ".join(operators) or "no fused one"
 
 
 def _closure_error(found: Mapping[str, Estimate | None]) -> float | None:

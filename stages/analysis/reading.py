@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from stages.analysis.startup_causes import judged_again
 from stages.core.errors import UserError
 from stages.core.records import base
 from stages.core.records.answer import AttributionRecord
@@ -66,18 +67,25 @@ def read_study(folder: Path, params: Params) -> StudyRecords:
     """
     factorials = {name: _factorial(folder, name) for name in params.factorials}
     modes = params.modes
+    configs = {mode: _composed(folder / "config" / f"{mode}.yaml") for mode in modes}
     return StudyRecords(
         params=params,
         environment=base.read_environment(folder),
-        configs={mode: _composed(folder / "config" / f"{mode}.yaml") for mode in modes},
+        configs=configs,
         factorials=factorials,
         plan=base.read(folder / "trace" / "plan.json", Plan),
-        warmup={mode: read_or_skipped(folder, "warmup", mode, WarmupRecord) for mode in modes},
+        warmup={mode: _starts(folder, mode, configs[mode]) for mode in modes},
         capture={mode: read_or_skipped(folder, "capture", mode, CaptureRecord) for mode in modes},
         load={mode: read_or_skipped(folder, "load", mode, LoadRecord) for mode in modes},
         correctness={mode: read_or_skipped(folder, "correctness", mode, CorrectnessRecord) for mode in modes},
         steady_state={name: read_or_skipped(folder, "steady_state", name, SteadyStateRecord) for name in factorials},
     )
+
+
+def _starts(folder: Path, mode: str, config: Mapping[str, Any]) -> WarmupRecord:
+    record = read_or_skipped(folder, "warmup", mode, WarmupRecord)
+    data = record.data and judged_again(record.data, str(config.get("mode", {}).get("transform", "")))
+    return record.model_copy(update={"data": data})
 
 
 def read_attribution(folder: Path) -> AttributionRecord:

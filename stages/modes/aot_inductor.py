@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.core import digest
 from stages.modes.base import BaseMode
-from stages.modes.cuda_linking import driver_can_be_linked, no_toolkit
+from stages.modes.linking import loaded_libraries_can_be_linked, no_toolkit
 from stages.modes.package_identity import OPTIONS, Layouts, identity, is_aligned, layout, packages_folder
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class PackagedStep:
             exported = torch.export.export(module, inputs, strict=True)  # through Dynamo, which knows Triton kernels
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_name(f"{file.stem}-{os.getpid()}.pt2")
-        with dynamo_timed("package_compile"), driver_can_be_linked():
+        with dynamo_timed("package_compile"), loaded_libraries_can_be_linked():
             torch._inductor.aoti_compile_and_package(exported, package_path=str(partial), inductor_configs=dict(OPTIONS))
         partial.replace(file)
         self.counts["package_built"] += 1

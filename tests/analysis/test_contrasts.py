@@ -113,6 +113,15 @@ def test_another_attention_operator_stops_attribution() -> None:
     assert found.missing == ["C: attention kernels differ from those of E (math against flash)"]
 
 
+@pytest.mark.parametrize("name", ["triton_per_fused_softmax", "aten::_scaled_dot_product_attention_math"])
+def test_attention_made_of_products_is_another_operator_than_a_fused_one(name: str) -> None:
+    found = contrasts(point(rotations_of(FOUR), profiles={"E": profiled(250.0), "C": profiled(120.0, name)}))
+    assert found.missing == ["C: attention kernels differ from those of E (no fused one against flash)"]
+    other = contrasts(point(rotations_of(FOUR), profiles={"E": profiled(250.0, name), "C": profiled(120.0)}))
+    assert other.missing == ["C: attention kernels differ from those of E (flash against no fused one)"]
+    assert contrasts(point(rotations_of(FOUR), profiles={"E": profiled(250.0, name), "C": profiled(120.0, name)})).missing == []
+
+
 def test_a_cell_that_was_not_timed_is_missing() -> None:
     found = contrasts(point(rotations_of(FOUR[:2])))
     assert found.total is None

@@ -1,4 +1,4 @@
-"""A warm start that tuned its kernels again is told from one that missed its cache."""
+"""A start from filled caches that tuned its kernels again is told from one that missed its cache, also in an older study."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from stages.analysis.startup_causes import known_cause
-from stages.core.records.startup import CacheUse, Phases, Start
+from stages.analysis.startup_causes import judged_again, known_cause
+from stages.core.records.startup import CacheUse, Phases, Start, Startup
 
 HIT = {"fx_graph_hits": 5, "aot_autograd_hits": 5, "num_kernels_before": 1541, "num_kernels_after": 1675}
 
@@ -40,3 +40,14 @@ def test_tuning_again_after_hits_names_the_seconds_and_the_issue() -> None:
 )
 def test_another_start_has_no_known_cause(other: dict[str, Any]) -> None:
     assert not known_cause(started(**other))
+
+
+def test_artifact_start_that_an_older_study_confirmed_is_refuted_when_it_tuned() -> None:
+    (found,) = judged_again(Startup(starts=[started(15.5, "artifact", proved=True)]), "inductor_autotune").starts
+    assert (found.proved, found.verdict, found.proof) == (False, "refuted", "claims artifact, but 15.5 s of tuning kernels")
+    assert "pytorch#172819" in known_cause(found)
+
+
+def test_what_holds_or_was_refuted_stays_as_it_was() -> None:
+    starts = [started(0.2, "artifact", proved=True), started(cache="warm")]
+    assert judged_again(Startup(starts=starts), "inductor_autotune").starts == starts

@@ -12,7 +12,7 @@ import torch
 import yaml
 from torch import Tensor, nn
 
-from stages.modes.cuda_linking import driver_can_be_linked
+from stages.modes.linking import loaded_libraries_can_be_linked
 
 FOLDER = Path(__file__).parents[2] / "conf" / "mode"
 SNIPPETS = {file.stem: yaml.safe_load(file.read_text(encoding="utf-8"))["configuration"] for file in sorted(FOLDER.glob("*.yaml"))}
@@ -95,6 +95,6 @@ def test_a_snippet_runs_as_pasted_on_a_gpu(name: str, tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     torch.compiler.reset()
     torch.zeros(1, device="cuda")  # loads the driver
-    with driver_can_be_linked(), inductor.patch({"max_autotune_gemm_backends": "ATEN", "cpp.vec_isa_ok": True}):
+    with loaded_libraries_can_be_linked(), inductor.patch({"max_autotune_gemm_backends": "ATEN", "cpp.vec_isa_ok": True}):
         output, expected = pasted(name, "cuda")
     assert torch.allclose(output, expected, atol=1e-3)

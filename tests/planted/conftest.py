@@ -25,8 +25,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for kind in KINDS:
             if mark := item.get_closest_marker(kind):
-                device = "cuda" if item.get_closest_marker("gpu") else os.environ.get("PLANTED_DEVICE", "cpu")
+                device = "cuda" if item.get_closest_marker("gpu") else _device(item)
                 item.user_properties += [("kind", kind), ("faults", list(mark.args)), ("device", device)]
+
+
+def _device(item: pytest.Item) -> str:
+    """What PLANTED_DEVICE says, except for a fault that is one of a CPU."""
+    return "cpu" if item.get_closest_marker("on_cpu") else os.environ.get("PLANTED_DEVICE", "cpu")
 
 
 def planted(
@@ -36,12 +41,11 @@ def planted(
     mode: str = "dynamo",
     overrides: tuple[str, ...] = (),
     factorials: tuple[str, ...] = (),
-    device: str = "",
+    device: str = "cpu",
     trace: str = "smoke",
     **changes: Any,
 ) -> PlantedStudy:
     """A study of eager and one mode, with edits of that mode."""
-    device = device or os.environ.get("PLANTED_DEVICE", "cpu")
     longer = ("measure.capture.max_launched_steps=400",)
     modes = dict.fromkeys(("eager", mode))
     write_study(home, *modes, factorials=factorials, overrides=(*longer, *overrides), trace=trace)
@@ -63,7 +67,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def make(project: Path, tmp_path: Path, record_property: Callable[[str, Any], None]) -> Make:
+def make(project: Path, tmp_path: Path, record_property: Callable[[str, Any], None], request: pytest.FixtureRequest) -> Make:
     """A study of eager and one mode, with edits of that mode: on the CPU, or on what PLANTED_DEVICE says."""
-
-    return partial(planted, project, tmp_path, record_property)
+    return partial(planted, project, tmp_path, record_property, device=_device(request.node))

@@ -203,12 +203,14 @@ def test_adapters_copied_into_their_buffers_keep_what_was_compiled(make: Make) -
     assert record.data.adapters.num_switches > 3
 
 
+@pytest.mark.on_cpu
 @pytest.mark.fault("Trees asked for on a CPU")
 def test_trees_on_a_cpu_are_unavailable(make: Make) -> None:
     record = make("cudagraph_trees").captured("cudagraph_trees")
     assert (record.status, record.reason) == ("unavailable", "needs CUDA: a CPU has no CUDA graphs")
 
 
+@pytest.mark.on_cpu
 @pytest.mark.fault("Trees asked for on a CPU")
 def test_trees_that_do_not_say_that_they_need_cuda_are_refuted(make: Make) -> None:
     found = evidence(make("cudagraphs_backend", mode_class="ClaimsTreesAnywhere"), "cudagraphs_backend")
@@ -224,6 +226,7 @@ def test_batch_past_the_largest_captured_size_is_refused(make: Make, record_prop
     record_property("reason", str(raised.value))
 
 
+@pytest.mark.on_cpu
 @pytest.mark.twin("Trees asked for on a CPU", "batch past the largest captured size")
 def test_eager_mode_is_healthy(make: Make) -> None:
     check_healthy(evidence(make("eager"), "eager"))

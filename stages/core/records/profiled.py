@@ -7,6 +7,7 @@ from typing import Literal
 from stages.core.records.base import Document
 
 _AROUND_ATTENTION = ("triton_poi_", "triton_red_", "triton_per_", "aten::scaled_dot_product_attention")
+_MADE_OF_OTHERS = "aten::_scaled_dot_product_attention_math"
 
 Phase = Literal["prefill", "decode"]
 
@@ -70,8 +71,8 @@ class ProfiledStep(Document):
 
     @property
     def attention_operators(self) -> list[str]:
-        """The kernels that compute attention.
+        """The fused kernels that compute attention; empty where it is made of products and a softmax (SDPA's math backend).
 
         Inductor names its fused pointwise kernels after the operators around them, and a CPU shows the dispatcher too.
         """
-        return [name for name in self.attention_kernels if not name.startswith(_AROUND_ATTENTION)]
+        return [name for name in self.attention_kernels if not name.startswith((*_AROUND_ATTENTION, _MADE_OF_OTHERS))]

@@ -1,4 +1,4 @@
-"""A package for CUDA is linked with the driver's library, wherever this machine has it, and says what it lacks."""
+"""A package is linked with the driver's and the C++ library that are loaded, wherever they are; what is lacking is said."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import torch
 
 from stages.core.build import build
-from stages.modes import cuda_linking
+from stages.modes import linking
 from tests.workers.conftest import node
 
 
@@ -24,7 +25,7 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     maps.write_text(
         f"7f00-7f01 rw-p 00000000 00:00 0\n7f01-7f02 r-xp 00000000 fd:00 42    /lib/libc.so.6\n7f02-7f03 r-xp 0 fd:0 43   {library}\n"
     )
-    monkeypatch.setattr(cuda_linking, "MAPS", maps)
+    monkeypatch.setattr(linking, "MAPS", maps)
     return library
 
 
@@ -38,22 +39,56 @@ def test_package_links_with_the_driver_that_is_loaded(driver: Path, tmp_path: Pa
     text, package = "int opmode_only_here(void);\nint run(void) { return opmode_only_here(); }\n", tmp_path / "package.so"
     defined = ("-lcuda", "-Wl,-z,defs")
     assert compiled(package, text, *defined).returncode != 0
-    with cuda_linking.driver_can_be_linked():
+    with linking.loaded_libraries_can_be_linked():
         assert os.environ["LIBRARY_PATH"].startswith("/the/users/own:")
         done = compiled(package, text, *defined)
         assert done.returncode == 0, done.stderr
     assert os.environ["LIBRARY_PATH"] == "/the/users/own"
     monkeypatch.delenv("LIBRARY_PATH")
-    with cuda_linking.driver_can_be_linked():
+    with linking.loaded_libraries_can_be_linked():
         assert "LIBRARY_PATH" in os.environ
     assert "LIBRARY_PATH" not in os.environ
     assert b"libcuda.so.1" in package.read_bytes(), "the loader asks for the driver's own name"
 
 
+@pytest.fixture
+def compiler_without_a_shared_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The compiler says that it has none, as one does whose folder holds the archive alone."""
+    compiler = tmp_path / "a compiler" / "g++"
+    compiler.parent.mkdir()
+    compiler.write_text('#!/bin/sh\n[ "$1" = -print-file-name=libstdc++.so ] && echo libstdc++.so && exit\nexec g++ "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", f"'{compiler}'")
+    return compiler
+
+
+def shared_library() -> Path:
+    """The C++ library that a compiler finds first."""
+    return Path(subprocess.check_output(["g++", "-print-file-name=libstdc++.so"], text=True).strip())
+
+
+def test_compiler_that_would_link_an_archive_finds_the_loaded_library_first(compiler_without_a_shared_library: Path) -> None:
+    assert torch.__version__, "its import has loaded the library"
+    before = shared_library()
+    with linking.loaded_libraries_can_be_linked():
+        now = shared_library()
+        assert now.is_symlink()
+        assert now != before
+        assert now.samefile(str(linking.loaded("libstdc++.so")))
+    assert shared_library() == before
+
+
+def test_compiler_with_a_shared_library_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    assert Path("libstdc++.so") not in {place.relative_to(place.parent) for place in linking.to_be_found()}
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert linking._compiler_says("-dumpversion") == ""
+
+
 def test_nothing_is_changed_without_a_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_linking, "MAPS", tmp_path / "no such file")
+    monkeypatch.setattr(linking, "MAPS", tmp_path / "no such file")
     before = dict(os.environ)
-    with cuda_linking.driver_can_be_linked():
+    with linking.loaded_libraries_can_be_linked():
         assert dict(os.environ) == before
 
 
@@ -61,22 +96,22 @@ def test_toolkit_is_the_one_that_torch_builds_with(tmp_path: Path, monkeypatch: 
     for name in ("CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    monkeypatch.setattr(cuda_linking, "DEFAULT_TOOLKIT", tmp_path / "cuda")
-    assert cuda_linking.toolkit() is None
+    monkeypatch.setattr(linking, "DEFAULT_TOOLKIT", tmp_path / "cuda")
+    assert linking.toolkit() is None
     (tmp_path / "cuda").mkdir()
-    assert cuda_linking.toolkit() == tmp_path / "cuda"
+    assert linking.toolkit() == tmp_path / "cuda"
     monkeypatch.setattr(shutil, "which", lambda _: "/opt/cuda-13.0/bin/nvcc")
-    assert cuda_linking.toolkit() == Path("/opt/cuda-13.0")
+    assert linking.toolkit() == Path("/opt/cuda-13.0")
     monkeypatch.setenv("CUDA_PATH", "/another")
-    assert cuda_linking.toolkit() == Path("/another")
+    assert linking.toolkit() == Path("/another")
     monkeypatch.setenv("CUDA_HOME", "/first")
-    assert cuda_linking.toolkit() == Path("/first")
+    assert linking.toolkit() == Path("/first")
 
 
 def test_mode_is_unavailable_on_cuda_without_a_toolkit_and_not_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     mode = build(node("mode", "aot_inductor"), "mode")
-    monkeypatch.setattr(cuda_linking, "toolkit", lambda: None)
+    monkeypatch.setattr(linking, "toolkit", lambda: None)
     assert "headers of a CUDA toolkit" in mode.unavailable("cuda")
     assert mode.unavailable("cpu") == ""
-    monkeypatch.setattr(cuda_linking, "toolkit", lambda: Path("/usr/local/cuda"))
+    monkeypatch.setattr(linking, "toolkit", lambda: Path("/usr/local/cuda"))
     assert mode.unavailable("cuda") == ""

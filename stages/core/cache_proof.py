@@ -9,6 +9,7 @@ from stages.core.records.startup import CacheUse, Phases, StartVerdict
 
 _NO_CACHE = ("none", "dynamo")
 _COMPILED_AGAIN_S = 1.0
+LEAST_TUNING_S = 1.0
 MOST_NAMED = 4
 
 
@@ -23,9 +24,9 @@ def prove(cache: str, use: CacheUse, phases: Phases, transform: str, artifact_by
         return ("refuted", f"{touched} look-ups in a graph cache") if touched else ("confirmed", f"{transform} uses no compile cache")
     if cache == "cold":
         return _cold(use)
-    compiled = _compiled(use) if cache == "artifact" else [*_compiled(use), *_kernels(use)]
-    if compiled:
-        return "refuted", f"claims {cache}, but {', '.join(compiled)}"
+    worked = [*_compiled(use), *([] if cache == "artifact" else _kernels(use)), *_tuned(phases)]
+    if worked:
+        return "refuted", f"claims {cache}, but {', '.join(worked)}"
     if artifact_bytes == 0:
         return "refuted", "claims artifact, but torch could not read the artifact"
     if use.fx_graph_hits + use.aot_autograd_hits + use.num_packages_loaded == 0:
@@ -55,6 +56,10 @@ def _compiled(use: CacheUse) -> list[str]:
     return [f"{count} {what}" for what, count in counts.items() if count]
 
 
+def _tuned(phases: Phases) -> list[str]:
+    return [f"{phases.autotune_s:.1f} s of tuning kernels"] if phases.autotune_s >= LEAST_TUNING_S else []
+
+
 def _kernels(use: CacheUse) -> list[str]:
     new = max(0, use.num_kernels_after - use.num_kernels_before)
     if not new:
@@ -68,5 +73,6 @@ def _hits(use: CacheUse, phases: Phases) -> str:
         loaded = f"{use.num_packages_loaded} packages loaded, none built, in {phases.package_load_s:.2f} s"
         return f"{loaded}, kernels {phases.kernel_compile_s:.2f} s"
     again_s = phases.kernel_compile_s
-    note = ": compiled again, torch's artifacts hold no C++ kernels" if again_s > _COMPILED_AGAIN_S and use.num_kernels_after else ""
+    again = use.num_kernel_compiles and again_s > _COMPILED_AGAIN_S
+    note = ": compiled again, torch's artifacts hold no C++ kernels" if again else ""
     return f"{use.fx_graph_hits} graph hits, {use.aot_autograd_hits} AOT hits, {use.fx_graph_misses} misses, kernels {again_s:.2f} s{note}"
