@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,15 +12,16 @@ ROOT = Path(__file__).resolve().parents[1]
 STUDIES = ROOT / "reports" / "studies"
 STUDY = json.loads((STUDIES / "h200-llama-1b" / "study.json").read_text(encoding="utf-8"))
 BATCHES = ("1", "8", "64")
+CACHES = ("cold", "warm", "artifact")
 
 
-def rows() -> list[list[str]]:
+def _table(study: str) -> list[list[str]]:
     text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    table = text.split("<!-- from reports/studies/h200-llama-1b/study.json -->")[1].split("\n\n")[0]
+    table = text.split(f"<!-- from reports/studies/{study} -->")[1].split("\n\n")[0]
     return [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("| ")][2:]
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", _table("h200-llama-1b/study.json"), ids=lambda row: row[0])
 def test_step_times_of_the_decoder_are_those_of_the_study(row: list[str]) -> None:
     name, *times = row
     if name == "floor":
@@ -30,7 +32,17 @@ def test_step_times_of_the_decoder_are_those_of_the_study(row: list[str]) -> Non
 
 
 def test_every_mode_is_in_the_decoders_table() -> None:
-    assert {row[0] for row in rows()} == {"floor", *STUDY["modes"]}
+    assert {row[0] for row in _table("h200-llama-1b/study.json")} == {"floor", *STUDY["modes"]}
+
+
+def test_other_engines_tokens_are_those_measured() -> None:
+    found = json.loads((STUDIES / "h200-decoder" / "decoder.json").read_text(encoding="utf-8"))
+    steps = found["cells"]["compile_cuda_graph split_kv/written_out"]["steps"]
+    ours = {batch: step["token_us"] for batch, step in steps.items()}
+    times = [ours, *(found["peers"][name]["token_us"] for name in ("transformers", "transformers_eager"))]
+    lines = [" | ".join(f"{row[batch]:,.0f}" for batch in BATCHES) for row in times]
+    table = _table("h200-decoder/decoder.json")
+    assert [" | ".join(cells[1:]) for cells in table] == lines
 
 
 def test_coverage_and_churn_of_the_proof_are_those_of_the_studys_report() -> None:
@@ -55,6 +67,27 @@ def test_what_the_ledger_costs_is_what_was_measured() -> None:
         counter, ledger = (_median_and_quartiles(row.get(key)) for key in ("counter_us", "ledger_us"))
         cells = [row["mode"], str(row["batch"]), f"{row['plain_us']:.0f}", counter, ledger, f"{row['account_us']:.0f}"]
         assert f"| {' | '.join(cells)} |" in text
+
+
+def test_ready_times_of_the_start_up_study_are_quoted_right() -> None:
+    text = (ROOT / "docs" / "methodology.md").read_text(encoding="utf-8")
+    modes = json.loads((STUDIES / "h200-startup" / "study.json").read_text(encoding="utf-8"))["modes"]
+    for name, mode in modes.items():
+        assert f"| `{name}` | {' | '.join(_ready(mode['startup'].get(cache)) for cache in CACHES)} |" in text
+
+
+def test_phases_of_every_kept_start_close_and_compiled_modes_were_started_three_times_from_each_state() -> None:
+    for file in (STUDIES / "h200-startup" / "warmup").glob("*.json"):
+        starts = json.loads(file.read_text(encoding="utf-8"))["data"]["starts"]
+        caches = [start["cache"] for start in starts]
+        assert [caches.count(cache) for cache in CACHES] == [3, 3, 0 if file.stem in ("eager", "cuda_graph") else 3]
+        assert all(abs(start["unaccounted_s"]) <= 0.0001 * start["ready_s"] for start in starts)
+
+
+def _ready(entry: dict[str, Any] | None) -> str:
+    if entry is None:
+        return "–"
+    return f"{entry['ready_s']:.1f} ({entry['low_s']:.1f} to {entry['high_s']:.1f})" + ("" if entry["proved"] else ", refuted")
 
 
 def _median_and_quartiles(values: list[float] | None) -> str:

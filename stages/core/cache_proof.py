@@ -57,7 +57,7 @@ def _compiled(use: CacheUse) -> list[str]:
 
 
 def _tuned(phases: Phases) -> list[str]:
-    return [f"{phases.autotune_s:.1f} s of tuning kernels"] if phases.autotune_s >= LEAST_TUNING_S else []
+    return [f"kernels tuned for {phases.autotune_s:.1f} s"] if phases.autotune_s >= LEAST_TUNING_S else []
 
 
 def _kernels(use: CacheUse) -> list[str]:
