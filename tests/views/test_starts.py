@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from stages.views.tables import first_calls, service, starts
+from stages.views import words
+from stages.views.tables import first_calls, modes, service, starts
 
 MIDDLE = {
     "supported": True,
@@ -114,3 +115,13 @@ def test_cause_of_a_start_that_was_not_as_claimed_stands_beside_it(example: dict
     assert rows["compile, warm"] == "no"
     assert service.unproved(example) == ["compile, warm: claims warm, but 3 kernels compiled; tuned again"]
     assert rows["compile, cold"] == "yes"
+
+
+def test_mode_whose_path_nobody_looked_at_shows_its_starts_and_nothing_else(example: dict[str, Any]) -> None:
+    example["modes"]["compile"] |= {"evidence": None, "load": {}}
+    example["verdict"]["rejected"]["compile"] = "not_proven: skipped: capture: no record"
+    table = modes.summary(example)
+    row = dict(zip(table.columns, next(row for row in table.rows if row[0] == "compile"), strict=True))
+    cold, warm = (example["modes"]["compile"]["startup"][cache]["ready_s"] for cache in ("cold", "warm"))
+    assert (row["ready cold"], row["ready warm"]) == (words.seconds(cold), words.seconds(warm))
+    assert {row[column] for column in table.columns if column.startswith(("sequence", "decode", "goodput"))} == {words.ABSENT}

@@ -51,7 +51,9 @@ def _summary_row(study: Study, name: str, batches: list[str], intervals: bool) -
     mode = part(study, "modes", name)
     proofs = [evidence_word(study, name), str(dig(mode, "correctness", "verdict") or words.ABSENT)]
     if why_not(study, name):
-        return [name, *[words.ABSENT] * (len(batches) + 4), *proofs, words.ABSENT, why_not(study, name)]
+        unseen = proofs[0] == words.ABSENT  # no path was looked at: its starts stand for themselves
+        starts = _starts(study, name) if unseen else [words.ABSENT] * 2
+        return [name, *[words.ABSENT] * (len(batches) + 1), *starts, words.ABSENT, *proofs, words.ABSENT, why_not(study, name)]
     steps = part(mode, "steady_state")
     speedups = [versus(steps.get("sequence"), intervals), *(versus(dig(steps, "decode", batch), intervals) for batch in batches)]
     if name == baseline(study):
