@@ -1,15 +1,16 @@
 """One study measured twice on the same machine: do the numbers come back, and do the intervals say so.
 
 A cell's interval of the difference between the runs (Welch, 1947: two samples of set means of its logarithm, each with its
-own variance) should contain 0 in 95 % of the cells; and the medians of modes that replay should move little.
+own variance) should contain 0 in 95 % of the cells; and the medians of modes that replay should move little. What only one
+of the runs has did not come back. A factorial whose record is in both studies was measured once, and is no repeat.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -21,6 +22,13 @@ LEAST_COVERED = 0.95
 LARGEST_MOVE = 0.01
 LEAST_STILL = 0.90
 Study = Mapping[str, Any]
+
+
+class Place(NamedTuple):
+    """Where a factorial was measured; empty where the study does not say, and without a GPU."""
+
+    hostname: str
+    gpu_uuid: str
 
 
 @dataclass(frozen=True)
@@ -63,30 +71,45 @@ class MedianMove:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Both tables, and whether the numbers came back; None where there is nothing to judge (one set, no replay)."""
+    """Both tables, and whether the numbers came back; a share is None where there is nothing to judge (one set, no replay).
+
+    `lost_cells`, `lost_medians`: what only one of the runs has. `once`: factorials of which both studies hold one record.
+    `places`: where the others ran, first and second time.
+    """
 
     cells: Sequence[CellShift]
     medians: Sequence[MedianMove]
+    lost_cells: Sequence[str] = ()
+    lost_medians: Sequence[str] = ()
+    once: Sequence[str] = ()
+    places: Mapping[str, tuple[Place, Place]] = field(default_factory=dict)
 
     @property
     def covered(self) -> float | None:
         """Share of the cells whose interval contains 0."""
-        return sum(cell.is_covered for cell in self.cells) / len(self.cells) if self.cells else None
+        return _share(sum(cell.is_covered for cell in self.cells), len(self.cells) + len(self.lost_cells))
 
     @property
     def still(self) -> float | None:
         """Share of the medians that moved at most 1 %."""
-        return sum(median.is_still for median in self.medians) / len(self.medians) if self.medians else None
+        return _share(sum(median.is_still for median in self.medians), len(self.medians) + len(self.lost_medians))
 
     @property
     def holds(self) -> bool:
-        """At least 95 % of the intervals contain 0, and 90 % of the medians moved at most 1 %."""
-        return (self.covered or 0.0) >= LEAST_COVERED and (self.still or 0.0) >= LEAST_STILL
+        """At least 95 % of the intervals contain 0, and 90 % of the medians, where a mode replays, moved at most 1 %."""
+        return (self.covered or 0.0) >= LEAST_COVERED and (self.still is None or self.still >= LEAST_STILL)
 
 
 def repeat(before: Study, after: Study) -> Repeat:
-    """What two studies have in common; cells need two sets in both."""
-    return Repeat(list(_cells(before, after)), list(_medians(before, after)))
+    """What became of the factorials that both studies measured; cells need two sets in both."""
+    both = [name for name in at(before, "attribution") if name in at(after, "attribution")]
+    pairs = {name: (at(before, "attribution", name), at(after, "attribution", name)) for name in both}
+    once = [name for name, (first, second) in pairs.items() if at(first, "measured") and at(first, "measured") == at(second, "measured")]
+    again = {name: pair for name, pair in pairs.items() if name not in once}
+    cells, lost_cells = _cells(again)
+    medians, lost_medians = _medians(before, after, once)
+    places = {name: (_place(first), _place(second)) for name, (first, second) in again.items()}
+    return Repeat(cells, medians, lost_cells, lost_medians, once, places)
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> tuple[float, float, float]:
@@ -101,24 +124,55 @@ def welch(first: Sequence[float], second: Sequence[float]) -> tuple[float, float
     return difference, difference - half, difference + half
 
 
-def _cells(before: Study, after: Study) -> Iterator[CellShift]:
-    for factorial, answer in at(before, "attribution").items():
-        other = at(after, "attribution", factorial)
-        for point in answer:
-            sets = at(answer, point, "set_us"), at(other, point, "set_us")
-            for cell in (cell for cell in sets[0] if len(sets[0][cell]) > 1 and len(sets[1].get(cell, [])) > 1):
-                value, low, high = welch(*([math.log(us) for us in side[cell]] for side in sets))
-                mode = str(at(answer, "cells").get(cell))
-                yield CellShift(factorial, point, cell, mode, math.exp(value), math.exp(low), math.exp(high))
+def _cells(factorials: Mapping[str, tuple[Study, Study]]) -> tuple[list[CellShift], list[str]]:
+    """The cells of both runs, and those that only one has; of a heat each run may choose others."""
+    shifts, lost = [], []
+    for factorial, (first, second) in factorials.items():
+        for point in dict.fromkeys([*first, *second]):
+            sets = _sets(first, point), _sets(second, point)
+            for cell in sorted({*sets[0], *sets[1]}):
+                if cell in sets[0] and cell in sets[1]:
+                    value, low, high = welch(*([math.log(us) for us in side[cell]] for side in sets))
+                    mode = str(at(first, "cells").get(cell))
+                    shifts.append(CellShift(factorial, point, cell, mode, math.exp(value), math.exp(low), math.exp(high)))
+                elif not (at(first, "heat") or at(second, "heat")):
+                    lost.append(f"{factorial}, {cell} at {point}")
+    return shifts, lost
 
 
-def _medians(before: Study, after: Study) -> Iterator[MedianMove]:
-    for mode, found in at(before, "modes").items():
-        if at(found, "claim").get("replay") in (None, "none"):
+def _sets(answer: Study, point: str) -> dict[str, Sequence[float]]:
+    """Set means by cell, of cells with an interval."""
+    return {cell: found for cell, found in at(answer, point, "set_us").items() if len(found) > 1}
+
+
+def _medians(before: Study, after: Study, once: Sequence[str]) -> tuple[list[MedianMove], list[str]]:
+    """The medians of both runs, and those that only one has; without those of factorials that were measured once."""
+    found = _replaying(before, once), _replaying(after, once)
+    keys = list(dict.fromkeys([*found[0], *found[1]]))
+    both = [key for key in keys if key in found[0] and key in found[1]]
+    moves = [MedianMove(mode, shape, *(side[mode, shape, factorial] for side in found)) for mode, shape, factorial in both]
+    lost = [key for key in keys if key not in both]
+    return moves, [f"{mode} at {shape}{f' ({factorial})' if factorial else ''}" for mode, shape, factorial in lost]
+
+
+def _replaying(study: Study, once: Sequence[str]) -> dict[tuple[str, str, str], float]:
+    """Median step times of modes that replay, us, by mode, shape and the factorial that they come from."""
+    found = {}
+    for mode, section in at(study, "modes").items():
+        if at(section, "claim").get("replay") in (None, "none"):
             continue
         for phase in ("decode", "prefill"):
-            for size, times in at(found, "steady_state", phase).items():
-                first = number(at(times, "wall_us").get("median"))
-                second = number(at(after, "modes", mode, "steady_state", phase, size, "wall_us").get("median"))
-                if first and second:
-                    yield MedianMove(mode, f"{phase}/{size}", first, second)
+            for size, times in at(section, "steady_state", phase).items():
+                factorial, median_us = str(at(times).get("factorial", "")), number(at(times, "wall_us").get("median"))
+                if median_us and factorial not in once:
+                    found[mode, f"{phase}/{size}", factorial] = median_us
+    return found
+
+
+def _place(answer: Study) -> Place:
+    measured = at(answer, "measured")
+    return Place(str(measured.get("hostname") or ""), str(measured.get("gpu_uuid") or ""))
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

@@ -169,4 +169,5 @@ def shape_times(rotations: Rotations, cell: str, shape: str) -> ShapeTimes | Non
         device_us=statistics.timing(device_us) if device_us else None,
         pipelined_us=statistics.timing([block.pipelined_us for block in blocks]),
         vs_baseline=None,
+        factorial=rotations.factorial,
     )

@@ -12,7 +12,7 @@ from stages.analysis import rotations as turns
 from stages.analysis.reading import StudyRecords
 from stages.analysis.study_modes import mode_section
 from stages.core.records.answer import Answer
-from stages.core.records.steps import Rotations
+from stages.core.records.steps import Rotations, SteadyStateRecord
 
 SCHEMA_VERSION = 1
 LARGEST_BYTES = 5_000_000
@@ -128,6 +128,7 @@ def _factorial(records: StudyRecords, answer: Answer, name: str) -> dict[str, An
         "cells": found.cells,
         "cell_reasons": found.cell_reasons,
         "num_sets": found.num_sets,
+        "measured": _measured(record),
         "together": record.data.together if record.data else None,
         "twins": {"different": sum(pair.different for pair in found.twins), "of": len(twins), "pairs": twins},
         "voided": _voided(records, name),
@@ -140,6 +141,14 @@ def _factorial(records: StudyRecords, answer: Answer, name: str) -> dict[str, An
         "stopped": record.data.stopped if record.data else [],
         "switch_us": conditions.switch_costs_us(record.data) if record.data else {},
     }
+
+
+def _measured(record: SteadyStateRecord) -> dict[str, Any] | None:
+    """When and on which machine; None where nothing ran. Two studies with the same entry hold one record."""
+    if record.data is None:
+        return None
+    at = {key: getattr(record, key) for key in ("started_at", "ended_at")}
+    return at | {key: getattr(record.host, key) for key in ("hostname", "gpu_uuid")}
 
 
 def _heat(data: Rotations) -> dict[str, float]:

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stages.analysis.repeat import LARGEST_MOVE, LEAST_COVERED, LEAST_STILL, Repeat
+from stages.analysis.repeat import LARGEST_MOVE, LEAST_COVERED, LEAST_STILL, Place, Repeat
 from stages.views import words
 from stages.views.figures.waterfall import describe
 from stages.views.markdown import escaped
 from stages.views.tables.table import Table
+
+MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -22,22 +24,32 @@ class Repetition:
     found: Repeat
 
     def sentences(self) -> list[str]:
-        """Both shares, against what they should be."""
-        covered, still = self.found.covered, self.found.still
-        if covered is None:
-            cells = "No cell has two sets of processes in both runs, so there is no interval."
-        else:
-            cells = (
-                f"{sum(cell.is_covered for cell in self.found.cells)} of {len(self.found.cells)} intervals of the difference contain 0"
-                f" ({covered:.1%}, wanted {LEAST_COVERED:.0%})."
-            )
-        if still is None:
-            return [cells, "No mode that replays was timed in both runs."]
-        medians = (
-            f"{sum(median.is_still for median in self.found.medians)} of {len(self.found.medians)} medians of replaying modes moved at most"
-            f" {LARGEST_MOVE:.0%} ({still:.1%}, wanted {LEAST_STILL:.0%})."
+        """What was measured twice and where, and both shares, against what they should be."""
+        return [*self._places(), self._cells(), self._medians()]
+
+    def _places(self) -> list[str]:
+        said = [f"{name}: {_where(*places)}." for name, places in self.found.places.items()]
+        return said + [f"{name}: measured once, both studies hold the same record; not compared." for name in self.found.once]
+
+    def _cells(self) -> str:
+        found, share = self.found, self.found.covered
+        if share is None:
+            return "No cell has two sets of processes in both runs, so there is no interval."
+        covered = sum(cell.is_covered for cell in found.cells)
+        return (
+            f"{covered} of {len(found.cells) + len(found.lost_cells)} intervals of the difference contain 0"
+            f" ({share:.1%}, wanted {LEAST_COVERED:.0%}).{_lost(found.lost_cells)}"
         )
-        return [cells, medians]
+
+    def _medians(self) -> str:
+        found, share = self.found, self.found.still
+        if share is None:
+            return "No mode that replays was timed twice."
+        still = sum(median.is_still for median in found.medians)
+        return (
+            f"{still} of {len(found.medians) + len(found.lost_medians)} medians of replaying modes moved at most"
+            f" {LARGEST_MOVE:.0%} ({share:.1%}, wanted {LEAST_STILL:.0%}).{_lost(found.lost_medians)}"
+        )
 
     def tables(self) -> list[Table]:
         """What is outside first in both."""
@@ -64,11 +76,30 @@ class Repetition:
         return [table for table in found if table.rows]
 
 
+def _lost(names: Sequence[str]) -> str:
+    """What only one of the runs has counts as not come back."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f" In one run only: {'; '.join(names[:MOST_NAMED])}{more}." if names else ""
+
+
+def _where(first: Place, second: Place) -> str:
+    """Whether the second time was on the machine of the first."""
+    if not (first.hostname and second.hostname):
+        return "where is not recorded in both studies"
+    if first == second:
+        return f"both times on {_named(first)}"
+    return f"on {_named(first)}, then on {_named(second)}: not the same machine"
+
+
+def _named(place: Place) -> str:
+    return f"{place.gpu_uuid} of {place.hostname}" if place.gpu_uuid else place.hostname
+
+
 def as_markdown(repetition: Repetition) -> str:
     """GitHub-flavoured Markdown."""
     title = f"{words.clean(repetition.before.get('name'))} measured twice"
     runs = " and ".join(words.clean(side.get("created_at")) for side in (repetition.before, repetition.after))
-    lines = [f"# {escaped(title)}", "", f"A and B: {escaped(runs)}.", "", *(f"- {line}" for line in repetition.sentences()), ""]
+    lines = [f"# {escaped(title)}", "", f"A and B: {escaped(runs)}.", "", *(f"- {escaped(line)}" for line in repetition.sentences()), ""]
     for table in repetition.tables():
         lines += [f"## {table.title}", "", *_rows(table.columns, table.rows), ""]
     return "\n".join(lines)

@@ -64,6 +64,74 @@ def test_one_set_has_no_interval_and_does_not_pass() -> None:
     assert "there is no interval" in as_markdown(Repetition(before, before, found))
 
 
+def test_study_in_which_nothing_replays_comes_back_by_its_cells_alone() -> None:
+    rng = np.random.default_rng(4)
+    before, after = study(rng), study(rng)
+    for side in (before, after):
+        del side["modes"]["cuda_graph"]
+    found = repeat(before, after)
+    assert (found.covered, found.still, found.holds) == (1.0, None, True)
+    assert "No mode that replays was timed twice." in as_markdown(Repetition(before, after, found))
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_what_only_one_run_has_did_not_come_back(lacking: int) -> None:
+    rng = np.random.default_rng(4)
+    sides = study(rng), study(rng)
+    for point in ("1", "2"):
+        del sides[lacking]["attribution"]["f"][point]["set_us"]["R"]
+        del sides[lacking]["modes"]["cuda_graph"]["steady_state"]["decode"][point]
+    found = repeat(*sides)
+    assert (found.covered, found.still, found.holds) == (pytest.approx(22 / 24), pytest.approx(10 / 12), False)
+    text = as_markdown(Repetition(*sides, found))
+    assert "22 of 24 intervals of the difference contain 0 (91.7%, wanted 95%). In one run only: f, R at 1; f, R at 2." in text
+    assert "10 of 12 medians of replaying modes moved at most 1% (83.3%, wanted 90%). In one run only: cuda_graph at decode/1;" in text
+
+
+def test_cells_that_the_heat_of_one_run_left_out_are_no_loss() -> None:
+    rng = np.random.default_rng(4)
+    before, after = study(rng), study(rng)
+    for point in map(str, range(1, 13)):
+        del after["attribution"]["f"][point]["set_us"]["R"]
+    after["attribution"]["f"]["heat"] = {"eager": 1.0, "cuda_graph": 0.2}
+    assert (repeat(before, after).lost_cells, len(repeat(before, after).cells)) == ([], 12)
+
+
+def measured(found: dict[str, Any], started_at: str, gpu_uuid: str) -> dict[str, Any]:
+    """The same with when and where its factorial was measured, also at the times that come from it."""
+    found["attribution"]["f"]["measured"] = {"started_at": started_at, "ended_at": "later", "hostname": "vm", "gpu_uuid": gpu_uuid}
+    for times in found["modes"]["cuda_graph"]["steady_state"]["decode"].values():
+        times["factorial"] = "f"
+    return found
+
+
+def test_one_record_in_both_studies_is_no_repeat() -> None:
+    before = measured(study(np.random.default_rng(4)), "08:00", "GPU-a")
+    found = repeat(before, copy.deepcopy(before))
+    assert (found.once, found.cells, found.medians, found.holds) == (["f"], [], [], False)
+    assert "f: measured once, both studies hold the same record; not compared." in as_markdown(Repetition(before, before, found))
+
+
+@pytest.mark.parametrize(
+    ("gpu_uuid", "said"),
+    [("GPU-a", "f: both times on GPU-a of vm."), ("GPU-b", "f: on GPU-a of vm, then on GPU-b of vm: not the same machine.")],
+)
+def test_machine_of_both_runs_is_said(gpu_uuid: str, said: str) -> None:
+    rng = np.random.default_rng(4)
+    before, after = measured(study(rng), "08:00", "GPU-a"), measured(study(rng), "09:00", gpu_uuid)
+    found = repeat(before, after)
+    assert (len(found.cells), len(found.medians), found.holds) == (24, 12, True)
+    assert said in as_markdown(Repetition(before, after, found))
+
+
+def test_medians_of_different_factorials_are_not_held_against_each_other() -> None:
+    rng = np.random.default_rng(4)
+    before, after = measured(study(rng), "08:00", "GPU-a"), measured(study(rng), "09:00", "GPU-a")
+    after["modes"]["cuda_graph"]["steady_state"]["decode"]["1"]["factorial"] = "other"
+    found = repeat(before, after)
+    assert (len(found.medians), found.lost_medians) == (11, ["cuda_graph at decode/1 (f)", "cuda_graph at decode/1 (other)"])
+
+
 def test_welch_agrees_with_a_worked_example() -> None:
     first, second = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9], [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0]
     from scipy import stats

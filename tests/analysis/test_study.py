@@ -72,6 +72,13 @@ def test_names_are_those_of_the_schema(document: dict[str, Any]) -> None:
     assert "python -m stages.warmup --mode compile" in document["commands"]
 
 
+def test_factorial_says_when_and_where_it_was_measured_and_times_say_of_which_they_are(document: dict[str, Any]) -> None:
+    measured = document["attribution"]["inductor_manual"]["measured"]
+    assert measured.keys() == {"started_at", "ended_at", "hostname", "gpu_uuid"}
+    assert (measured["started_at"], measured["hostname"], measured["gpu_uuid"]) == ("2026-11-29T10:00:00Z", "gpu-box", "GPU-1234")
+    assert document["modes"]["compile"]["steady_state"]["decode"]["1"]["factorial"] == "inductor_manual"
+
+
 def test_the_baseline_states_what_could_be_saved_at_most(document: dict[str, Any]) -> None:
     entry = document["modes"]["eager"]["bottleneck"]["1"]
     assert entry["ceilings"]["replay_us"] == pytest.approx(entry["wall_us"] - entry["busy_us"])

@@ -54,12 +54,13 @@ class Timing(Document):
 
 
 class ShapeTimes(Document):
-    """The three clocks at one shape (`decode/8`), and the comparison with eager on `wall_us`."""
+    """The three clocks at one shape (`decode/8`), and the comparison with eager on `wall_us`. `factorial`: where they come from."""
 
     wall_us: Timing
     device_us: Timing | None
     pipelined_us: Timing
     vs_baseline: VsBaseline | None
+    factorial: str = ""
 
 
 class SequenceTimes(Document):
