@@ -4,6 +4,7 @@ One cell runs at a time, in balanced order (E C R CR, then reversed, then rotate
 inside a rotation and slow drift of the machine cancels. A process has an offset of its own: the unit of repetition is
 a fresh set of processes. A/A twins (the same mode twice) show what the machine itself calls different.
 With `finalists` one heat of all cells comes first, and only the fastest go on.
+An interrupted measurement goes on from its finished sets, on the machine that they were measured on and on no other.
 Reads config/factorial/<name>.yaml, trace/. Writes steady_state/<name>.json.
 
     python -m stages.steady_state --factorial inductor_manual
@@ -24,6 +25,7 @@ from stages.core.errors import run_command
 from stages.core.partial import Partial
 from stages.core.records.steps import Cell, Rotations, SteadyStateRecord
 from stages.core.typed_yaml import load_yaml
+from stages.instruments import hardware
 from stages.instruments.conditions import Watch
 from stages.workers.heat import NUM_ROTATIONS, after_heat, ranked
 from stages.workers.measurement import Study, require_item, unavailable, worker, write_record
@@ -35,11 +37,13 @@ def measure(study: Study, name: str, cells: list[Cell], settings: dict[str, Sett
     """All sets of one factorial; `settings` has the cells that can run. With `finalists` (0: none) only the fastest of a heat."""
     options = next(iter(settings.values())).measure.steady_state
     entrants = {cell: one for cell, one in settings.items() if not cell.endswith("#2")}
-    heat = partial.part("heat", Set, bind(_measure_heat, study, entrants)) if 0 < finalists < len(entrants) else None
+    here = hardware.host()
+    place = here.gpu_uuid or here.hostname  # another GPU has times of its own: cells of one factorial never come from two
+    heat = partial.part(f"heat-{place}", Set, bind(_measure_heat, study, entrants)) if 0 < finalists < len(entrants) else None
     if heat:
         cells = after_heat(cells, ranked(heat), heat.failed, finalists)
         settings = {cell.cell: settings[cell.cell] for cell in cells if cell.status == "ok"}
-    sets = [partial.part(f"set-{index}", Set, bind(_measure_set, study, settings, index)) for index in range(options.num_sets)]
+    sets = [partial.part(f"set-{index}-{place}", Set, bind(_measure_set, study, settings, index)) for index in range(options.num_sets)]
     failed = {cell: reason for one in sets for cell, reason in one.failed.items()}
     sequences = [run for one in sets for run in one.sequences if run.cell not in failed]
     return Rotations(

@@ -13,11 +13,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.core.records.base import read
+from stages import steady_state
+from stages.core.partial import Partial
+from stages.core.records.base import Host, read
 from stages.core.records.steps import SteadyStateRecord
 from stages.core.typed_yaml import load_yaml
 from stages.steady_state import cells_of
-from stages.workers.rotation import balanced_order
+from stages.workers.rotation import Set, balanced_order
 from tests.workers.small_study import SmallStudy, write_study
 
 CELLS = ["E", "C", "R", "CR", "dynamo", "E#2", "CR#2"]
@@ -111,6 +113,32 @@ def test_only_the_fastest_of_the_heat_go_on(small: SmallStudy) -> None:
     fate = {cell.cell: (cell.status, cell.reason) for cell in record.data.cells}
     assert (fate["E"][0], fate["B"][0], fate["A"][0]) == ("ok", "ok", "skipped")
     assert re.match(r"number 3 of the heat: [\d.]+ s for the sequence, [\d.]+ s would have been enough", fate["A"][1])
+
+
+def test_sets_of_another_gpu_are_not_taken_up_again(small: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPMODE_BUILD", str(tmp_path))
+    cells, runnable = cells_of(document(small, twins=False))
+    for settings in runnable.values():
+        settings.measure.steady_state.num_sets = 3
+    measured: list[str] = []
+
+    def measured_on(gpu_uuid: str, broken_set: int | None = None) -> list[str]:
+        def measure_set(study: Any, settings: Any, index: int) -> Set:
+            if index == broken_set:
+                raise KeyboardInterrupt
+            measured.append(f"{gpu_uuid}, set {index}")
+            return Set(blocks=[], sequences=[], failed={}, stopped=measured[-1])
+
+        monkeypatch.setattr(steady_state, "_measure_set", measure_set)
+        monkeypatch.setattr(steady_state.hardware, "host", lambda: Host(hostname="vm", gpu_uuid=gpu_uuid))
+        return steady_state.measure(small.study, "inductor_manual", cells, runnable, 0, Partial("key")).stopped
+
+    with pytest.raises(KeyboardInterrupt):
+        measured_on("GPU-a", broken_set=2)
+    assert measured_on("GPU-b") == ["GPU-b, set 0", "GPU-b, set 1", "GPU-b, set 2"]
+    del measured[:]
+    assert measured_on("GPU-a") == ["GPU-a, set 0", "GPU-a, set 1", "GPU-a, set 2"]
+    assert measured == ["GPU-a, set 2"]  # the others were there
 
 
 def test_unknown_factorial_is_one_line(small: SmallStudy, tmp_path: Path) -> None:
