@@ -40,11 +40,17 @@ def keep(name: str) -> Path:
         for record in (file for stage in MEASURING_STAGES for file in (copy / stage).glob("*.json")):
             if not is_record_of(study, record.parent.name, record.stem):
                 record.unlink()
-        for file in (params_file(), paths.root() / "dvc.lock"):
+        for name_there, file in _came_from().items():
             if file.is_file():
-                shutil.copy2(file, copy / file.name)
+                shutil.copy2(file, copy / name_there)
         copy.rename(target)
     return target
+
+
+def _came_from() -> dict[str, Path]:
+    """params.yaml, whatever OPMODE_PARAMS calls it, and dvc.lock, which speaks of reports/latest alone: of no study elsewhere."""
+    of_dvc = paths.latest() == paths.root() / "reports" / "latest"
+    return {"params.yaml": params_file()} | ({"dvc.lock": paths.root() / "dvc.lock"} if of_dvc else {})
 
 
 def main() -> None:

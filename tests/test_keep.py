@@ -32,6 +32,23 @@ def test_kept_study_has_the_records_and_what_they_came_from(root: Path) -> None:
     assert [path.name for path in (root / "reports" / "studies").iterdir()] == ["ours"]
 
 
+def test_study_that_lies_elsewhere_is_kept_without_the_dvc_lock_of_reports_latest(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "reports" / "latest").rename(root / "elsewhere")
+    monkeypatch.setenv("OPMODE_STUDY", str(root / "elsewhere"))
+    target = keep("ours")
+    assert (target / "study.json").read_text() == (root / "elsewhere" / "study.json").read_text()
+    assert (target / "params.yaml").is_file()
+    assert not (target / "dvc.lock").exists()
+
+
+def test_choices_of_another_file_are_kept_as_params_yaml(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "params.yaml").rename(root / "h200_steady.yaml")
+    monkeypatch.setenv("OPMODE_PARAMS", str(root / "h200_steady.yaml"))
+    target = keep("ours")
+    assert (target / "params.yaml").read_text() == (root / "h200_steady.yaml").read_text()
+    assert not (target / "h200_steady.yaml").exists()
+
+
 def test_records_of_an_earlier_study_are_not_kept(root: Path) -> None:
     latest = root / "reports" / "latest"
     stale = [f"{stage}/dynamo.json" for stage in ("warmup", "capture", "load", "correctness")] + ["steady_state/autotune_manual.json"]
