@@ -16,19 +16,26 @@ import numpy as np
 from scipy import stats
 
 from stages.analysis.comparison_rules import at, number
+from stages.analysis.factorials import LOAD_WEIGHTED, PLAN_WEIGHTED
 from stages.analysis.statistics import CONFIDENCE
 
 LEAST_COVERED = 0.95
 LARGEST_MOVE = 0.01
 LEAST_STILL = 0.90
+SUMMED = (PLAN_WEIGHTED, LOAD_WEIGHTED)  # means of the cells at the batch sizes: no measurement of their own
 Study = Mapping[str, Any]
 
 
 class Place(NamedTuple):
-    """Where a factorial was measured; empty where the study does not say, and without a GPU."""
+    """Where and when a factorial was measured; empty where the study does not say, `gpu_uuid` also without a GPU."""
 
     hostname: str
     gpu_uuid: str
+    started_at: str
+
+    def is_machine_of(self, other: Place) -> bool:
+        """Whether both are one host and one GPU."""
+        return self[:2] == other[:2]
 
 
 @dataclass(frozen=True)
@@ -129,6 +136,8 @@ def _cells(factorials: Mapping[str, tuple[Study, Study]]) -> tuple[list[CellShif
     shifts, lost = [], []
     for factorial, (first, second) in factorials.items():
         for point in dict.fromkeys([*first, *second]):
+            if point in SUMMED:
+                continue
             sets = _sets(first, point), _sets(second, point)
             for cell in sorted({*sets[0], *sets[1]}):
                 if cell in sets[0] and cell in sets[1]:
@@ -171,7 +180,7 @@ def _replaying(study: Study, once: Sequence[str]) -> dict[tuple[str, str, str], 
 
 def _place(answer: Study) -> Place:
     measured = at(answer, "measured")
-    return Place(str(measured.get("hostname") or ""), str(measured.get("gpu_uuid") or ""))
+    return Place(*(str(measured.get(key) or "") for key in Place._fields))
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -83,12 +83,13 @@ def _lost(names: Sequence[str]) -> str:
 
 
 def _where(first: Place, second: Place) -> str:
-    """Whether the second time was on the machine of the first."""
+    """Whether both times were on one machine, and when."""
     if not (first.hostname and second.hostname):
         return "where is not recorded in both studies"
-    if first == second:
-        return f"both times on {_named(first)}"
-    return f"on {_named(first)}, then on {_named(second)}: not the same machine"
+    times = f"A from {first.started_at}, B from {second.started_at}"
+    if first.is_machine_of(second):
+        return f"both times on {_named(first)}, {times}"
+    return f"A on {_named(first)}, B on {_named(second)}: not the same machine; {times}"
 
 
 def _named(place: Place) -> str:
@@ -98,8 +99,7 @@ def _named(place: Place) -> str:
 def as_markdown(repetition: Repetition) -> str:
     """GitHub-flavoured Markdown."""
     title = f"{words.clean(repetition.before.get('name'))} measured twice"
-    runs = " and ".join(words.clean(side.get("created_at")) for side in (repetition.before, repetition.after))
-    lines = [f"# {escaped(title)}", "", f"A and B: {escaped(runs)}.", "", *(f"- {escaped(line)}" for line in repetition.sentences()), ""]
+    lines = [f"# {escaped(title)}", "", *(f"- {escaped(line)}" for line in repetition.sentences()), ""]
     for table in repetition.tables():
         lines += [f"## {table.title}", "", *_rows(table.columns, table.rows), ""]
     return "\n".join(lines)

@@ -97,6 +97,16 @@ def test_cells_that_the_heat_of_one_run_left_out_are_no_loss() -> None:
     assert (repeat(before, after).lost_cells, len(repeat(before, after).cells)) == ([], 12)
 
 
+def test_means_over_batch_sizes_are_no_cells_of_their_own() -> None:
+    rng = np.random.default_rng(4)
+    before, after = study(rng), study(rng)
+    for point in ("plan_weighted", "load_weighted"):
+        before["attribution"]["f"][point] = before["attribution"]["f"]["1"]
+    after["attribution"]["f"]["plan_weighted"] = after["attribution"]["f"]["1"]
+    found = repeat(before, after)
+    assert (len(found.cells), found.lost_cells) == (24, [])
+
+
 def measured(found: dict[str, Any], started_at: str, gpu_uuid: str) -> dict[str, Any]:
     """The same with when and where its factorial was measured, also at the times that come from it."""
     found["attribution"]["f"]["measured"] = {"started_at": started_at, "ended_at": "later", "hostname": "vm", "gpu_uuid": gpu_uuid}
@@ -114,7 +124,7 @@ def test_one_record_in_both_studies_is_no_repeat() -> None:
 
 @pytest.mark.parametrize(
     ("gpu_uuid", "said"),
-    [("GPU-a", "f: both times on GPU-a of vm."), ("GPU-b", "f: on GPU-a of vm, then on GPU-b of vm: not the same machine.")],
+    [("GPU-a", "f: both times on GPU-a of vm, A from 08:00, B"), ("GPU-b", "f: A on GPU-a of vm, B on GPU-b of vm: not the same machine;")],
 )
 def test_machine_of_both_runs_is_said(gpu_uuid: str, said: str) -> None:
     rng = np.random.default_rng(4)
