@@ -10,20 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from stages.analysis.comparison_rules import at, number
+from stages.analysis.comparison_rules import Study, at
 from stages.analysis.factorials import LOAD_WEIGHTED, PLAN_WEIGHTED
+from stages.analysis.repeat_medians import MedianMove, medians
 from stages.analysis.statistics import CONFIDENCE
 
 LEAST_COVERED = 0.95
-LARGEST_MOVE = 0.01
 LEAST_STILL = 0.90
 SUMMED = (PLAN_WEIGHTED, LOAD_WEIGHTED)  # means of the cells at the batch sizes: no measurement of their own
-Study = Mapping[str, Any]
 
 
 class Place(NamedTuple):
@@ -54,26 +53,6 @@ class CellShift:
     def is_covered(self) -> bool:
         """Whether the interval of the difference contains 0."""
         return self.low <= 1 <= self.high
-
-
-@dataclass(frozen=True)
-class MedianMove:
-    """Median step time of a mode that replays, in both runs, us."""
-
-    mode: str
-    shape: str
-    before_us: float
-    after_us: float
-
-    @property
-    def move(self) -> float:
-        """Relative change."""
-        return self.after_us / self.before_us - 1
-
-    @property
-    def is_still(self) -> bool:
-        """Whether it moved at most 1 %."""
-        return abs(self.move) <= LARGEST_MOVE
 
 
 @dataclass(frozen=True)
@@ -114,9 +93,9 @@ def repeat(before: Study, after: Study) -> Repeat:
     once = [name for name, (first, second) in pairs.items() if at(first, "measured") and at(first, "measured") == at(second, "measured")]
     again = {name: pair for name, pair in pairs.items() if name not in once}
     cells, lost_cells = _cells(again)
-    medians, lost_medians = _medians(before, after, once)
+    moves, lost_moves = medians(before, after, once)
     places = {name: (_place(first), _place(second)) for name, (first, second) in again.items()}
-    return Repeat(cells, medians, lost_cells, lost_medians, once, places)
+    return Repeat(cells, moves, lost_cells, lost_moves, once, places)
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> tuple[float, float, float]:
@@ -152,30 +131,6 @@ def _cells(factorials: Mapping[str, tuple[Study, Study]]) -> tuple[list[CellShif
 def _sets(answer: Study, point: str) -> dict[str, Sequence[float]]:
     """Set means by cell, of cells with an interval."""
     return {cell: found for cell, found in at(answer, point, "set_us").items() if len(found) > 1}
-
-
-def _medians(before: Study, after: Study, once: Sequence[str]) -> tuple[list[MedianMove], list[str]]:
-    """The medians of both runs, and those that only one has; without those of factorials that were measured once."""
-    found = _replaying(before, once), _replaying(after, once)
-    keys = list(dict.fromkeys([*found[0], *found[1]]))
-    both = [key for key in keys if key in found[0] and key in found[1]]
-    moves = [MedianMove(mode, shape, *(side[mode, shape, factorial] for side in found)) for mode, shape, factorial in both]
-    lost = [key for key in keys if key not in both]
-    return moves, [f"{mode} at {shape}{f' ({factorial})' if factorial else ''}" for mode, shape, factorial in lost]
-
-
-def _replaying(study: Study, once: Sequence[str]) -> dict[tuple[str, str, str], float]:
-    """Median step times of modes that replay, us, by mode, shape and the factorial that they come from."""
-    found = {}
-    for mode, section in at(study, "modes").items():
-        if at(section, "claim").get("replay") in (None, "none"):
-            continue
-        for phase in ("decode", "prefill"):
-            for size, times in at(section, "steady_state", phase).items():
-                factorial, median_us = str(at(times).get("factorial", "")), number(at(times, "wall_us").get("median"))
-                if median_us and factorial not in once:
-                    found[mode, f"{phase}/{size}", factorial] = median_us
-    return found
 
 
 def _place(answer: Study) -> Place:

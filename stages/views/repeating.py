@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stages.analysis.repeat import LARGEST_MOVE, LEAST_COVERED, LEAST_STILL, Place, Repeat
+from stages.analysis.repeat import LEAST_COVERED, LEAST_STILL, Place, Repeat
+from stages.analysis.repeat_medians import LARGEST_MOVE, OTHERS
 from stages.views import words
 from stages.views.figures.waterfall import describe
 from stages.views.markdown import escaped
 from stages.views.tables.table import Table
 
 MOST_NAMED = 8
+_CLOCKS = dict(zip(OTHERS, ("by device events", "in bursts"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Repetition:
 
     def sentences(self) -> list[str]:
         """What was measured twice and where, and both shares, against what they should be."""
-        return [*self._places(), self._cells(), self._medians()]
+        return [*self._places(), self._cells(), self._medians(), *self._other_clocks()]
 
     def _places(self) -> list[str]:
         said = [f"{name}: {_where(*places)}." for name, places in self.found.places.items()]
@@ -51,6 +53,13 @@ class Repetition:
             f" {LARGEST_MOVE:.0%} ({share:.1%}, wanted {LEAST_STILL:.0%}).{_lost(found.lost_medians)}"
         )
 
+    def _other_clocks(self) -> list[str]:
+        """What moves on the host's clock and on no other is the host, not the mode."""
+        moves = {clock: [median.others[clock] for median in self.found.medians if clock in median.others] for clock in OTHERS}
+        still = {clock: sum(abs(move) <= LARGEST_MOVE for move in found) for clock, found in moves.items()}
+        said = [f"{_CLOCKS[clock]} {still[clock]} of {len(found)}" for clock, found in moves.items() if found]
+        return [f"The same medians on the other clocks, not judged: {', '.join(said)}."] if said else []
+
     def tables(self) -> list[Table]:
         """What is outside first in both."""
         cells = sorted(self.found.cells, key=lambda cell: cell.is_covered)
@@ -66,12 +75,18 @@ class Repetition:
             for cell in cells
         ]
         moves = [
-            [median.mode, describe(median.shape), *map(words.microseconds, (median.before_us, median.after_us)), f"{median.move:+.2%}"]
+            [
+                median.mode,
+                describe(median.shape.removeprefix("decode/")),
+                *map(words.microseconds, (median.before_us, median.after_us)),
+                f"{median.move:+.2%}",
+                *(f"{median.others[clock]:+.2%}" if clock in median.others else words.ABSENT for clock in OTHERS),
+            ]
             for median in medians
         ]
         found = [
             Table("Cells", ["factorial, point", "cell", "B / A", "interval", "contains 1"], shifts),
-            Table("Medians of replaying modes", ["mode", "step", "A", "B", "move"], moves),
+            Table("Medians of replaying modes", ["mode", "step", "A", "B", "move", *_CLOCKS.values()], moves),
         ]
         return [table for table in found if table.rows]
 

@@ -107,6 +107,21 @@ def test_means_over_batch_sizes_are_no_cells_of_their_own() -> None:
     assert (len(found.cells), found.lost_cells) == (24, [])
 
 
+def test_other_clocks_stand_beside_the_one_that_is_judged() -> None:
+    rng = np.random.default_rng(4)
+    before, after = study(rng), study(rng)
+    for side, pipelined_us in ((before, 100.0), (after, 100.5)):
+        for times in side["modes"]["cuda_graph"]["steady_state"]["decode"].values():
+            times["pipelined_us"], times["device_us"] = {"median": pipelined_us}, None
+        side["modes"]["cuda_graph"]["steady_state"]["decode"]["1"]["wall_us"] = {"median": 2 * pipelined_us**2}
+    found = repeat(before, after)
+    assert (len(found.lost_medians), found.medians[0].move, found.medians[0].is_still) == (0, pytest.approx(0.010025), False)
+    text = as_markdown(Repetition(before, after, found))
+    assert "The same medians on the other clocks, not judged: in bursts 12 of 12." in text
+    (row,) = [line for line in text.splitlines() if line.startswith("| cuda_graph | decode batch 1 |")]
+    assert row.endswith("| +1.00% | – | +0.50% |")
+
+
 def measured(found: dict[str, Any], started_at: str, gpu_uuid: str) -> dict[str, Any]:
     """The same with when and where its factorial was measured, also at the times that come from it."""
     found["attribution"]["f"]["measured"] = {"started_at": started_at, "ended_at": "later", "hostname": "vm", "gpu_uuid": gpu_uuid}

@@ -1,0 +1,68 @@
+"""Median step times of modes that replay, in two runs of one study: how far each moved, on each of the three clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stages.analysis.comparison_rules import Study, at, number
+
+LARGEST_MOVE = 0.01
+JUDGED = "wall_us"
+OTHERS = ("device_us", "pipelined_us")  # beside it: what moves on the host's clock alone is the host
+Key = tuple[str, str, str]
+"""Mode, shape, and the factorial that its times come from."""
+
+
+@dataclass(frozen=True)
+class MedianMove:
+    """Median `wall_us` of a mode that replays, in both runs. `others`: relative change on the other clocks that both have."""
+
+    mode: str
+    shape: str
+    before_us: float
+    after_us: float
+    others: Mapping[str, float]
+
+    @property
+    def move(self) -> float:
+        """Relative change."""
+        return self.after_us / self.before_us - 1
+
+    @property
+    def is_still(self) -> bool:
+        """Whether it moved at most 1 %."""
+        return abs(self.move) <= LARGEST_MOVE
+
+
+def medians(before: Study, after: Study, once: Sequence[str]) -> tuple[list[MedianMove], list[str]]:
+    """The medians of both runs, and those that only one has; without those of factorials that were measured `once`."""
+    first, second = _replaying(before, once), _replaying(after, once)
+    keys = list(dict.fromkeys([*first, *second]))
+    lost = [key for key in keys if key not in first or key not in second]
+    moves = [_moved(key, first[key], second[key]) for key in keys if key not in lost]
+    return moves, [f"{mode} at {shape}{f' ({factorial})' if factorial else ''}" for mode, shape, factorial in lost]
+
+
+def _moved(key: Key, before: Mapping[str, float], after: Mapping[str, float]) -> MedianMove:
+    others = {clock: after[clock] / before[clock] - 1 for clock in OTHERS if clock in before and clock in after}
+    return MedianMove(key[0], key[1], before[JUDGED], after[JUDGED], others)
+
+
+def _replaying(study: Study, once: Sequence[str]) -> dict[Key, dict[str, float]]:
+    """Medians by clock, us, wherever `wall_us` has one."""
+    found = {}
+    for mode, section in at(study, "modes").items():
+        if at(section, "claim").get("replay") in (None, "none"):
+            continue
+        for phase in ("decode", "prefill"):
+            for size, times in at(section, "steady_state", phase).items():
+                factorial, by_clock = str(at(times).get("factorial", "")), _by_clock(times)
+                if JUDGED in by_clock and factorial not in once:
+                    found[mode, f"{phase}/{size}", factorial] = by_clock
+    return found
+
+
+def _by_clock(times: Study) -> dict[str, float]:
+    known = {clock: number(at(times, clock).get("median")) for clock in (JUDGED, *OTHERS)}
+    return {clock: median_us for clock, median_us in known.items() if median_us}
