@@ -123,6 +123,7 @@ def _tables(study: Study) -> dict[str, list[Table]]:
         "latency": [
             steps.step_times(study),
             service.load(study),
+            load_detail.requests(study),
             load_detail.costs(study),
             load_detail.queues(study),
             load_detail.search(study),

@@ -73,6 +73,19 @@ def test_clocks_and_conditions_are_said(example: dict[str, Any]) -> None:
     assert "inductor_manual: blocks left out: 3 throttled of 48" in found
 
 
+def test_pattern_start_of_the_run_and_whole_time_of_requests_are_said(example: dict[str, Any]) -> None:
+    run = run_of(example)
+    run["steady"] = {"begin_s": 0.68, "end_s": 300.0, "num_sent": 598, "request_goodput": 1.99, "slo_attainment": 0.995}
+    run |= {"process": "gamma", "num_completed": 590, "num_failed": 10, "num_never_begun": 4}
+    found = row(load_detail.requests(example), "compile, 2 requests/s")
+    counts = [found[key] for key in ("pattern", "sent", "completed", "never begun")]
+    assert counts == ["gamma", "600", "590", "4"]
+    after = [found[key] for key in ("the start took", "goodput after it, 1/s", "within SLO after it")]
+    assert after == ["0.680 s", "1.99", "99.5 %"]
+    times = [found[f"{what} {which}, ms"] for what in ("whole request", "in the queue") for which in ("p50", "p99")]
+    assert times == ["680", "774", "10.9", "29.4"]
+
+
 def test_queue_is_told_with_its_meaning(example: dict[str, Any]) -> None:
     run_of(example).update(queueing_share=0.8, queueing="Requests spend 80% of their time in the queue")
     assert row(load_detail.queues(example), "compile, 2 requests/s")["share of time in the queue"] == "80.0 %"

@@ -1,4 +1,4 @@
-"""Load in detail: the queue, the search for the highest rate, what a useful request cost, who was hit, memory along the run."""
+"""Load in detail: requests, the queue, the search for the highest rate, what a useful request cost, who was hit, memory along the run."""
 
 from __future__ import annotations
 
@@ -21,6 +21,36 @@ def _runs(study: Study) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         for rate in rates(study) if not why_not(study, name) else []:
             if run := part(study, "modes", name, "load", rate):
                 yield f"{name}, {words.rate(rate)}", name, run
+
+
+def requests(study: Study) -> Table:
+    """What was sent and how it arrived, the start of the run and what was served after it, and the requests' whole time."""
+    columns = [
+        "mode, arrivals",
+        "pattern",
+        "sent",
+        "completed",
+        "never begun",
+        "the start took",
+        "goodput after it, 1/s",
+        "within SLO after it",
+        *(f"{what} {which}, ms" for what in ("whole request", "in the queue") for which in ("p50", "p99")),
+    ]
+    note = (
+        "Arrivals are the same for every mode: the trace's own pattern (recorded) or drawn with a seed (poisson, gamma)."
+        " The loop takes a waiting request's prefill first, else one decode step over all active sequences."
+        " The start of a run is the mean time of a completed request, at most half of the window; by then requests leave as they come."
+    )
+    rows = [[where, *_requests(run)] for where, _, run in _runs(study)]
+    return dropped_empty(Table("Requests", columns, rows, note, frozenset({"pattern"})))
+
+
+def _requests(run: Mapping[str, Any]) -> list[str]:
+    steady = part(run, "steady")
+    counts = [words.count(run.get(f"num_{what}")) for what in ("sent", "completed", "never_begun")]
+    after = [words.seconds(steady.get("begin_s")), words.plain(steady.get("request_goodput")), words.percent(steady.get("slo_attainment"))]
+    times = [words.plain(dig(run, what, which)) for what in ("e2el_ms", "queue_ms") for which in ("p50", "p99")]
+    return [str(run.get("process") or ""), *counts, *after, *times]
 
 
 def queues(study: Study) -> Table:
