@@ -18,7 +18,7 @@ from stages.core.composed import Settings
 from stages.core.errors import run_command
 from stages.core.partial import Partial
 from stages.core.records.load import Load, LoadRecord, LoadRun
-from stages.core.service_levels import ATTAINMENT, rate_key
+from stages.core.service_levels import ATTAINMENT, best_met, rate_key
 from stages.traces.arrivals import RECORDED
 from stages.workers.goodput_search import SEEDS, highest_met, search
 from stages.workers.load_worker import LoadWorker, load_worker
@@ -36,20 +36,10 @@ def measure(study: Study, settings: Settings, partial: Partial) -> Load:
         runs = [
             partial.part(f"rate-{rate_key(rate)}", LoadRun, bind(_run, study, settings, shared, rate)) for rate in settings.arrival_rates
         ]
-        met = [run for run in runs if run.slo_attainment >= ATTAINMENT]
-        found = Load(
-            slo=dict(vars(settings.slo)),
-            runs=runs,
-            max_goodput=max((run.request_goodput for run in met), default=None),
-            max_goodput_is_lower_bound=bool(met) and max(met, key=_offered) is max(runs, key=_offered),
-        )
+        found = Load(slo=dict(vars(settings.slo)), runs=runs, **best_met(runs))
         if not load.search_s:
             return found
         return partial.part("searched", Load, bind(_searched, study, settings, shared, found))
-
-
-def _offered(run: LoadRun) -> float:
-    return run.arrival_rate_per_s
 
 
 def _run(study: Study, settings: Settings, shared: LoadWorker | None, rate: Any) -> LoadRun:
@@ -71,7 +61,7 @@ def _searched(study: Study, settings: Settings, shared: LoadWorker | None, found
             return one.request_goodput, one.slo_attainment
 
         seeds = SEEDS[:1] if settings.measure.load.process == RECORDED else SEEDS
-        probes = search(run, low, min(missed, default=None), _offered(found.runs[0]), seeds)
+        probes = search(run, low, min(missed, default=None), found.runs[0].arrival_rate_per_s, seeds)
     best = highest_met(probes)
     goodput = max([found.max_goodput or 0.0, *([best[1]] if best else [])])
     bounded = bool(missed) or any(not probe.met for probe in probes)

@@ -9,7 +9,7 @@ from stages.analysis import services
 from stages.analysis.reading import StudyRecords
 from stages.analysis.wording import UNDECIDED, Table, at_rate, seconds
 from stages.core.records.load import Load, LoadRecord, LoadRun
-from stages.core.service_levels import ATTAINMENT, meets
+from stages.core.service_levels import best_met, meets
 
 SHARES = (0.5, 0.2, 0.1, 0.05, 0.02)
 NAMES = {"tpot_ms": "TPOT", "ttft_ms": "TTFT"}
@@ -75,12 +75,7 @@ def _judged_record(record: LoadRecord, limit: str, value_ms: float) -> LoadRecor
 
 def _judged(load: Load, slo: dict[str, float]) -> Load:
     runs = [_judged_run(run, slo) for run in load.runs]
-    met = [run for run in runs if run.slo_attainment >= ATTAINMENT]
-    most = max((run.request_goodput for run in met), default=None)
-    fastest = max(runs, key=lambda run: run.arrival_rate_per_s, default=None)
-    return load.model_copy(
-        update={"slo": slo, "runs": runs, "search": [], "max_goodput": most, "max_goodput_is_lower_bound": fastest in met}
-    )
+    return load.model_copy(update={"slo": slo, "runs": runs, "search": [], **best_met(runs)})
 
 
 def _judged_run(run: LoadRun, slo: dict[str, float]) -> LoadRun:

@@ -12,6 +12,7 @@ from typing import Any
 from stages.core.bounds import check_most
 from stages.core.errors import UserError
 from stages.core.settings import PRECISIONS, Slo
+from stages.core.stage_names import MEASURING_STAGES
 from stages.core.typed_yaml import load_yaml, one_of, positive, typed
 
 MAY_BE_ZERO = ("warm_starts", "artifact_starts", "search_s", "target_width", "sampled_requests")
@@ -147,7 +148,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Numbers of the measurement must be positive, except further starts: the first cold one fills the caches."""
-        for section in ("warmup", "capture", "steady_state", "load", "correctness"):
+        for section in MEASURING_STAGES:
             for key, value in vars(getattr(self.measure, section)).items():
                 if isinstance(value, bool | str) or (key in MAY_BE_ZERO and value == 0):
                     continue

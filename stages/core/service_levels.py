@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.core.records.load import Percentiles, ServedRequest
+from stages.core.records.load import LoadRun, Percentiles, ServedRequest
 
 ATTAINMENT = 0.99
 MIN_SAMPLES_P90 = 20
@@ -39,3 +39,12 @@ def tails(samples: Sequence[float]) -> tuple[float | None, float | None]:
     p90 = float(np.quantile(samples, 0.9)) if len(samples) >= MIN_SAMPLES_P90 else None
     p99 = float(np.quantile(samples, 0.99)) if len(samples) >= MIN_SAMPLES_P99 else None
     return p90, p99
+
+
+def best_met(runs: Sequence[LoadRun]) -> dict[str, Any]:
+    """`max_goodput` of these runs, and whether it is a lower bound: the fastest one met the limits, so the maximum is higher."""
+    met = [run for run in runs if run.slo_attainment >= ATTAINMENT]
+    return {
+        "max_goodput": max((run.request_goodput for run in met), default=None),
+        "max_goodput_is_lower_bound": max(runs, key=lambda run: run.arrival_rate_per_s, default=None) in met,
+    }

@@ -27,13 +27,13 @@ from stages.core.records import base
 from stages.core.records.base import Hashes
 from stages.core.records.plan import Plan
 from stages.core.settings import read_params
+from stages.core.stage_names import MODE_STAGES
 from stages.core.timestamps import now
 from stages.instruments import assembler, hardware
 from stages.workers.device_lock import device_lock, item_lock
 from stages.workers.process import Worker, WorkerFailed
 
 DataType = TypeVar("DataType", bound=base.Document)
-PER_MODE = ("warmup", "capture", "load", "correctness")
 
 
 @dataclass
@@ -184,7 +184,7 @@ def _attempt(measure: Callable[[], DataType]) -> tuple[DataType | None, str, str
 def planned_items() -> list[str]:
     """Every `stage@item` that measures in this study, in pipeline order."""
     params = read_params()
-    per_mode = [f"{stage}@{mode}" for stage in PER_MODE for mode in params.modes]
+    per_mode = [f"{stage}@{mode}" for stage in MODE_STAGES for mode in params.modes]
     return per_mode + [f"steady_state@{factorial}" for factorial in params.factorials]
 
 

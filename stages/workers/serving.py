@@ -44,10 +44,16 @@ def serve(
     service.synchronize()
     given_before = service.num_baseline_calls()
     energy_j = hardware.energy_j() if service.device == "cuda" else None
-    every_s = duration_s / MEMORY_SAMPLES
     with gc_pauses.watched(freeze_gc) as pauses:
-        loop = Loop(service, time.perf_counter(), deque(sequences), max_active, has_sample=num_sampled > 0, pauses=pauses)
-        loop.sample_every_s = every_s
+        loop = Loop(
+            service,
+            time.perf_counter(),
+            deque(sequences),
+            max_active,
+            sample_every_s=duration_s / MEMORY_SAMPLES,
+            has_sample=num_sampled > 0,
+            pauses=pauses,
+        )
         while (loop.waiting or loop.queue or loop.active) and loop.now_s() < duration_s + grace_s:
             loop.step()
     return {
