@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 
 from benchmarks import false_alarms
 from stages.core.errors import UserError
-from stages.core.records.correctness import Answers, Check
+from stages.core.records.correctness import Answers, Check, ProbeRun
 from stages.workers.process import WorkerFailed
 from tests.workers.small_study import SmallStudy, write_study
+
+RUNS = (("padding", 2), ("sampling", 1), ("custom_ops", 0))
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +25,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> SmallStudy:
 
 def found(verdict: Any) -> Answers:
     checks = [Check(name=name, subject="decode/1", verdict=one, value=0.5, limit=0.0, num_calls=1) for name, one in verdict.items()]
-    return Answers(verdict="correct", checks=checks, num_probes_run=2)
+    probes = [ProbeRun(name=name, hazards=[], about="", verdict="pass", num_checks=num, duration_s=1) for name, num in RUNS]
+    return Answers(verdict="correct", checks=checks, probes=probes, num_probes_run=2)
 
 
-def ran(small: SmallStudy, monkeypatch: pytest.MonkeyPatch, outcomes: list[Any]) -> tuple[int, list[int]]:
+def ran(small: SmallStudy, monkeypatch: pytest.MonkeyPatch, outcomes: list[Any], *more: str) -> tuple[int, list[int]]:
     """Status of `main` with these outcomes of the stage, and the draws that it asked for."""
     draws = []
 
@@ -38,7 +42,7 @@ def ran(small: SmallStudy, monkeypatch: pytest.MonkeyPatch, outcomes: list[Any])
         return answers
 
     monkeypatch.setattr(false_alarms, "measure", measure)
-    command = ["false_alarms", "--study", str(small.folder), "--modes", "eager", "cuda_graph", "--repeats", str(len(outcomes))]
+    command = ["false_alarms", "--study", str(small.folder), "--modes", "eager", "cuda_graph", "--repeats", str(len(outcomes)), *more]
     monkeypatch.setattr(sys, "argv", command)
     return false_alarms.main(), draws
 
@@ -59,6 +63,36 @@ def test_healthy_repeats_are_counted_and_the_status_is_0(
 def test_one_alarm_or_broken_worker_is_status_1(bad: Any, small: SmallStudy, monkeypatch: pytest.MonkeyPatch) -> None:
     status, draws = ran(small, monkeypatch, [found({"a": "pass"}), bad])
     assert (status, draws) == (1, [1, 2])
+
+
+def test_what_each_mode_gave_is_kept_where_asked(small: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = [found({"a": "pass"}), found({"a": "fail"}), WorkerFailed("died", [])]
+    assert ran(small, monkeypatch, outcomes, "--out", str(tmp_path))[0] == 1
+    kept = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in (tmp_path / "false_alarms").glob("*.json")}
+    assert set(kept) == {"eager", "cuda_graph"}
+    eager = kept["eager"]
+    assert eager["counts"] == {"repeats": 3, "probes": 4, "checks": 2, "alarms": 1, "broken": 1}
+    assert eager["executed"] == {"padding": 2, "sampling": 2}
+    assert [(alarm["draw"], alarm["name"]) for alarm in eager["alarms"]] == [(2, "a")]
+    assert eager["broken"] == [{"draw": 3, "reason": "died"}]
+    assert kept["cuda_graph"]["unavailable"].startswith("needs CUDA")
+    told = (tmp_path / "false_alarms.md").read_text(encoding="utf-8")
+    assert "| eager | tiny | fp32 | 3 | 4 | 2 | 1 | 1 |" in told
+    assert "| padding | 0 | 2 |" in told
+    assert "cuda_graph: unavailable: needs CUDA" in told
+
+
+def test_table_has_the_modes_that_another_run_left_there(small: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = small.study.settings("eager")
+    earlier = false_alarms.document(small.study, settings, false_alarms.Repeats()) | {"mode": "compile"}
+    false_alarms.write(tmp_path, earlier)
+    assert ran(small, monkeypatch, [found({"a": "pass"})], "--out", str(tmp_path))[0] == 0
+    rows = [line.split(" | ")[0] for line in (tmp_path / "false_alarms.md").read_text(encoding="utf-8").splitlines()[4:7]]
+    assert rows == ["| compile", "| cuda_graph", "| eager"]
+
+
+def test_no_probe_at_all_is_status_1(small: SmallStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ran(small, monkeypatch, [])[0] == 1
 
 
 def test_folder_without_a_composed_study_is_a_user_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.faults.conftest import Tell
+from tests.faults.documented import is_as_documented
+from tests.faults.listed import HIDES_MUTATION
 from tests.faults.planted_tree import PlantedTree, failed, fault, planted_tree, why
 
 CLAIM = {"transform": "inductor", "documented_at": "nowhere"}
@@ -16,27 +19,40 @@ def of_kind(kind: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> PlantedTree:
-    return planted_tree(tmp_path_factory.mktemp("faulty"), "compile")
+def tree(tmp_path_factory: pytest.TempPathFactory, device: str) -> PlantedTree:
+    return planted_tree(tmp_path_factory.mktemp("faulty"), "compile", device=device)
 
 
-def test_custom_operator_that_hides_a_mutation_is_named(tree: PlantedTree) -> None:
+@pytest.mark.fault(HIDES_MUTATION.words)
+def test_custom_operator_that_hides_a_mutation_is_named(tree: PlantedTree, tell: Tell) -> None:
     answers = tree.checked("hides", of_kind("HidesMutation"), **fault("healthy", **CLAIM))
+    tell(answers.checks, HIDES_MUTATION.probe)
     assert failed(answers) == {"custom_ops"}, why(answers)  # run as it is, the answers are right
     (check,) = [check for check in answers.checks if check.probe == "custom_ops"]
     assert (check.value, check.limit) == (2, 0)
     assert "planted.doubled" in check.reason
+    assert is_as_documented(HIDES_MUTATION, answers.checks)
 
 
-def test_custom_operator_that_declares_its_mutation_raises_nothing(tree: PlantedTree) -> None:
+@pytest.mark.twin(HIDES_MUTATION.words)
+def test_custom_operator_that_declares_its_mutation_raises_nothing(tree: PlantedTree, tell: Tell) -> None:
     answers = tree.checked("declares", of_kind("DeclaresMutation"), **fault("healthy", **CLAIM))
+    tell(answers.checks)
     assert failed(answers) == set(), why(answers)
     assert {run.verdict for run in answers.probes if run.name == "custom_ops"} == {"pass"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "caught"), [("HidesMutation", {"custom_ops", "teacher_forced"}), ("DeclaresMutation", set())])
-def test_compiler_computes_before_the_mutation_that_it_was_not_told(kind: str, caught: set[str], tree: PlantedTree) -> None:
-    answers = tree.checked("compile", of_kind(kind))
-    assert caught <= failed(answers), why(answers)
-    assert bool(failed(answers)) == bool(caught), why(answers)
+@pytest.mark.fault(HIDES_MUTATION.words)
+def test_compiler_computes_before_the_mutation_that_it_was_not_told(tree: PlantedTree, tell: Tell) -> None:
+    answers = tree.checked("compile", of_kind("HidesMutation"))
+    tell(answers.checks, HIDES_MUTATION.probe)
+    assert {"custom_ops", "teacher_forced"} <= failed(answers), why(answers)
+
+
+@pytest.mark.slow
+@pytest.mark.twin(HIDES_MUTATION.words)
+def test_compiler_that_was_told_of_the_mutation_is_right(tree: PlantedTree, tell: Tell) -> None:
+    answers = tree.checked("compile", of_kind("DeclaresMutation"))
+    tell(answers.checks)
+    assert failed(answers) == set(), why(answers)

@@ -1,0 +1,67 @@
+"""What became of every planted fault of the answers and of its healthy twin, as a table: run the tests, write faults.json and faults.md.
+
+    python -m tests.faults.outcomes --out FOLDER                                 on the CPU, and with a GPU those that need CUDA
+    PLANTED_DEVICE=cuda python -m tests.faults.outcomes --out FOLDER             all of them on the GPU
+    PLANTED_DEVICE=cuda python -m tests.faults.outcomes --out FOLDER --processes 4      the same, four at once
+
+A later run replaces the rows of the tests that it ran and keeps the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stages.core import atomic
+from tests.faults.listed import FAULTS
+from tests.planted.outcomes import Outcomes, merged
+
+HERE = Path(__file__).resolve().parent
+HEAD = "| fault | planted or twin | verdict | failed checks: value (limit) | outcome | on | torch |"
+MOST_CHARACTERS = 400
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run, merge, write; the exit status is pytest's."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--processes", type=int, default=0, help="run that many at once (needs pytest-xdist)")
+    parser.add_argument("--only", default="", help="pytest's -k: tests whose names match")
+    options = parser.parse_args(arguments)
+    outcomes = Outcomes()
+    parallel = ["-n", str(options.processes), "-p", "no:benchmark"] if options.processes else []  # which warns beside xdist
+    chosen = ["-k", options.only] if options.only else []
+    status = pytest.main([str(HERE), "-m", "fault or twin", "-q", *chosen, *parallel], plugins=[outcomes])
+    document = merged(options.out / "faults.json", outcomes.rows)
+    document |= {"ended_at": datetime.now(UTC).isoformat(timespec="seconds")}
+    atomic.write_json(options.out / "faults.json", document)
+    atomic.write_text(options.out / "faults.md", table(document["rows"]))
+    return int(status)
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """How many there are, then a row a planted test in the order of `FAULTS`: faults first, then their twins."""
+    kinds = {kind: [row for row in rows if row["kind"] == kind and row["outcome"] != "not run"] for kind in ("fault", "twin")}
+    detected = sum(row["outcome"] == "detected" for row in kinds["fault"])
+    quiet = sum(row["outcome"] == "raises nothing" for row in kinds["twin"])
+    counts = f"{detected} of {len(kinds['fault'])} planted faults detected, {quiet} of {len(kinds['twin'])} healthy twins raise nothing."
+    lines = ["# Planted faults of the answers", "", counts, "", HEAD, "|---|---|---|---|---|---|---|"]
+    for fault in FAULTS:
+        planted = sorted((row for row in rows if fault in row["faults"]), key=lambda row: (row["kind"], row["test"]))
+        lines += [_row(fault, row) for row in planted]
+    return "\n".join(lines) + "\n"
+
+
+def _row(fault: str, row: dict[str, Any]) -> str:
+    reason = " ".join(row["reason"].split()).replace("|", "\\|")[:MOST_CHARACTERS]
+    what = row["test"].removeprefix("test_").replace("_", " ")
+    return f"| {fault} | {row['kind']}: {what} | {row['verdict']} | {reason} | {row['outcome']} | {row['on']} | {row['torch']} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
