@@ -8,13 +8,18 @@ from stages.analysis.served_answers import wrong_answers
 
 
 def objection(records: StudyRecords, mode: str) -> str:
-    """Why no gain may be attributed to a mode, or an empty string: its path must be confirmed and its answers not wrong."""
+    """Why no gain may be attributed to a mode, or an empty string: its path must be confirmed, its answers not wrong.
+
+    A mode that broke while its answers were checked has none that can be called right.
+    """
     capture, correctness = records.capture[mode], records.correctness[mode]
     if capture.data is None:
         return f"{capture.status}: capture: {capture.reason or 'no reason given'}"
     evidence = capture.data.evidence
     if evidence.verdict != "confirmed":
         return f"{evidence.verdict}: {'; '.join(evidence.reasons) or 'no reason given'}"
+    if correctness.status == "failed":
+        return f"failed: correctness: {correctness.reason or 'no reason given'}"
     if correctness.data is not None and correctness.data.verdict == "wrong":
         return f"wrong: {failed_checks(records, mode)}"
     served = wrong_answers(records, mode)

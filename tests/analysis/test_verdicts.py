@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -94,6 +95,17 @@ def test_the_fastest_mode_is_rejected_when_its_answers_are_wrong() -> None:
     assert answer.verdict.rejected["compile"].startswith("wrong: held_output on decode/1 failed (the output of call k changed")
     assert answer.verdict.recommended["3600"]["saturation"].mode == "eager"
     assert answer.factorials["pair"].points["sequence"].missing[0].startswith("C: compile: wrong")
+
+
+def test_a_mode_that_broke_while_its_answers_were_checked_gets_no_speedup() -> None:
+    records, before = study(eager=eager(), compile=fast())
+    assert before.modes["compile"].sequence.vs_baseline is not None
+    broken = records.correctness["compile"].model_copy(update={"status": "failed", "reason": "ended by SIGSEGV", "data": None})
+    answer = answers.answer(replace(records, correctness={**records.correctness, "compile": broken}))
+    assert answer.modes["compile"].sequence.vs_baseline is None
+    assert answer.factorials["pair"].points["sequence"].missing[0] == "C: compile: failed: correctness: ended by SIGSEGV"
+    assert answer.verdict.rejected["compile"] == "failed: correctness: ended by SIGSEGV"
+    assert {choice.mode for row in answer.verdict.recommended.values() for choice in row.values()} == {"eager"}
 
 
 def test_answers_that_were_not_checked_are_no_answers() -> None:
