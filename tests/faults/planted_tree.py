@@ -44,7 +44,7 @@ class PlantedTree:
 
     def served(self, mode: str, **keys: Any) -> Load:
         """`python -m stages.load --mode <mode>` at a rate that fills batches; the record's data."""
-        self.write(mode, {}, keys, arrival_rates=[500.0])
+        self.write(mode, {}, keys, arrival_rates=[2000.0])
         self.run("load", mode)
         record = base.read(self.study.folder / "load" / f"{mode}.json", LoadRecord)
         assert record.data is not None, f"{record.status}: {record.reason} {record.log_tail}"

@@ -57,13 +57,15 @@ def row(**changes: Any) -> dict[str, Any]:
 def test_table_counts_and_lists_faults_then_twins() -> None:
     twin = row(kind="twin", test="test_b", outcome="RAISES", faults=list(FAULTS[:2]))
     missed = row(test="test_c", outcome="MISSED", faults=[FAULTS[1]])
-    lines = table([twin, row(), missed, row(test="test_d", outcome="not run", faults=[FAULTS[2]])]).splitlines()
-    assert lines[2] == "1 of 2 planted faults detected, 0 of 1 healthy twins raise nothing."
+    of_all = row(kind="twin", test="test_e", outcome="raises nothing", faults=list(FAULTS))
+    lines = table([twin, of_all, row(), missed, row(test="test_d", outcome="not run", faults=[FAULTS[2]])]).splitlines()
+    assert lines[2] == "1 of 2 planted faults detected, 1 of 2 healthy twins raise nothing."
     assert lines[6] == (
         f"| {FAULTS[0]} | fault: a[stale] | wrong | teacher_forced: teacher_forced_logits 1.4 (1.5e-06) on decode/1 \\| more "
         "| detected | a GPU | 2 |"
     )
-    assert [line.split(" | ")[4] for line in lines[7:]] == ["RAISES", "MISSED", "RAISES", "not run"]
+    assert [line.split(" | ")[4] for line in lines[7:]] == ["RAISES", "MISSED", "RAISES", "not run", "raises nothing"]
+    assert lines[-1].startswith(f"| {len(FAULTS)} of these | twin: e |")
 
 
 def test_value_apart_from_the_documented_one_is_told() -> None:
