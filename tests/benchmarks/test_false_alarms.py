@@ -12,9 +12,12 @@ import pytest
 from benchmarks import false_alarms
 from stages.core.errors import UserError
 from stages.core.records.correctness import Answers, Check, ProbeRun
+from stages.workers.probes.registry import PROBES
 from stages.workers.process import WorkerFailed
-from tests.workers.small_study import SmallStudy, write_study
+from tests.workers.small_study import ROOT, SmallStudy, write_study
 
+IDLE = {"custom_ops", "unplanned_size", "host_work"}
+"""Of known_answer_adapters: no custom operator; a size that Dynamo guards; a package takes no step with Python in it."""
 RUNS = (("padding", 2), ("sampling", 1), ("custom_ops", 0))
 
 
@@ -99,3 +102,14 @@ def test_folder_without_a_composed_study_is_a_user_error(tmp_path: Path, monkeyp
     monkeypatch.setattr(sys, "argv", ["false_alarms", "--study", str(tmp_path)])
     with pytest.raises(UserError, match="--study: must be the folder of a composed study"):
         false_alarms.main()
+
+
+def test_kept_repeats_on_the_cpu_raised_nothing() -> None:
+    files = (ROOT / "reports" / "studies" / "cpu-correctness" / "false_alarms").glob("*.json")
+    kept = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in files}
+    assert {"eager", "dynamo", "compile"} <= set(kept)
+    for one in kept.values():
+        assert (one["counts"]["repeats"], one["counts"]["alarms"], one["counts"]["broken"]) == (20, 0, 0)
+        assert one["counts"]["probes"] == sum(one["executed"].values())
+        assert set(one["executed"].values()) == {20}
+        assert set(one["executed"]) >= {probe.name for probe in PROBES} - IDLE

@@ -3,6 +3,7 @@
     python -m tests.faults.outcomes --out FOLDER                                 on the CPU, and with a GPU those that need CUDA
     PLANTED_DEVICE=cuda python -m tests.faults.outcomes --out FOLDER             all of them on the GPU
     PLANTED_DEVICE=cuda python -m tests.faults.outcomes --out FOLDER --processes 4      the same, four at once
+    ... --only through_the_command        half of them, `--only "not through_the_command"` the others: two GPUs may share the folder
 
 A later run replaces the rows of the tests that it ran and keeps the rest.
 """
@@ -10,7 +11,9 @@ A later run replaces the rows of the tests that it ran and keeps the rest.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import sys
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,11 +42,17 @@ def main(arguments: list[str] | None = None) -> int:
     parallel = ["-n", str(options.processes), "-p", "no:benchmark"] if options.processes else []  # which warns beside xdist
     chosen = ["-k", options.only] if options.only else []
     status = pytest.main([str(HERE), "-m", "fault or twin", "-q", *chosen, *parallel], plugins=[outcomes])
-    document = merged(options.out / "faults.json", outcomes.rows)
-    document |= {"ended_at": datetime.now(UTC).isoformat(timespec="seconds")}
-    atomic.write_json(options.out / "faults.json", document)
-    atomic.write_text(options.out / "faults.md", table(document["rows"]))
+    with (Path(tempfile.gettempdir()) / "opmode-faults.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another GPU's half may end at the same time
+        write(options.out, outcomes.rows)
     return int(status)
+
+
+def write(folder: Path, rows: list[dict[str, Any]]) -> None:
+    """Both files, with the rows of earlier runs."""
+    document = merged(folder / "faults.json", rows) | {"ended_at": datetime.now(UTC).isoformat(timespec="seconds")}
+    atomic.write_json(folder / "faults.json", document)
+    atomic.write_text(folder / "faults.md", table(document["rows"]))
 
 
 def table(rows: list[dict[str, Any]]) -> str:
