@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from stages.analysis.comparison import compare
@@ -29,6 +30,15 @@ def compared(first: str, second: str) -> Comparison:
     """Both studies and what differs. Raises UserError when one is missing or they are of different work."""
     before, after = (document.load(kept_studies.study_file(reference)) for reference in (first, second))
     return Comparison(before, after, compare(before, after))
+
+
+def told_apart(comparison: Comparison, first: str, second: str) -> Comparison:
+    """One params.yaml measured twice gives both studies one name: they are named by where they lie."""
+    before, after = comparison.before, comparison.after
+    if before.get("name") != after.get("name"):
+        return comparison
+    names = (f"{study.get('name')} in {reference}" for study, reference in ((before, first), (after, second)))
+    return replace(comparison, before={**before, "name": next(names)}, after={**after, "name": next(names)})
 
 
 def write(comparison: Comparison, folder: Path) -> None:
@@ -59,6 +69,7 @@ def main() -> int:
     comparison = compared(given.before, given.after)
     if given.repeat:
         return repeated(comparison, given.output)
+    comparison = told_apart(comparison, given.before, given.after)
     if given.output:
         write(comparison, given.output)
     sys.stdout.write(as_markdown(comparison) + "\n")

@@ -34,6 +34,7 @@ def test_exit_status_says_whether_something_became_worse(tmp_path: Path) -> None
     assert run(tmp_path, "before", "before").returncode == 0
     found = run(tmp_path, "before", "latest")
     assert (found.returncode, found.stderr) == (1, "")
+    assert found.stdout.startswith(f"# {before['name']} in before (A) against {before['name']} in latest (B)".replace("_", "\\_"))
     assert "| worse | compile | num_graph_breaks | 0 | 3 |" in found.stdout
     titles = ["**New fallbacks since A: none**", "## Paths", "## Answers", "## Start-up", "## Compile caches", "## Steady state", "## Load"]
     places = [found.stdout.index(title) for title in titles]

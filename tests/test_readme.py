@@ -33,7 +33,7 @@ def test_row_of_the_result_table_is_in_the_kept_study(row: list[str]) -> None:
     assert path == found["evidence"]["verdict"]
     assert answers == found["correctness"]["verdict"]
     assert cold == f"{found['startup']['cold']['ready_s']:.1f}"
-    assert warm == f"{found['startup']['warm']['ready_s']:.1f}"
+    assert warm == f"{found['startup']['warm']['ready_s']:.1f}" + ("" if found["startup"]["warm"]["proved"] else ", refuted")
     assert decode == f"{found['steady_state']['decode']['1']['wall_us']['median'] / 1000:.2f}"
     compared = found["steady_state"]["sequence"].get("vs_baseline")
     expected = "baseline" if mode == "eager" else "undecided" if compared["verdict"] == "undecided" else f"{compared['speedup']:.2f}x"

@@ -60,9 +60,8 @@ def caveats(records: StudyRecords, answers: Mapping[str, ModeAnswer], table: Tab
     found = [
         f"tested with model {params.model} in {params.precision} on {device} with torch {environment.get('torch', 'unknown')}, "
         f"decode batches {_listed(plan.capture_sizes)}, prompts padded to {_listed(plan.prompt_sizes)} tokens",
-        f"tested under trace {plan.trace} ({plan.num_requests} requests, lengths x {plan.length_factor:.3g}) "
-        f"{', '.join(at_rate(services.rate_key(rate)) for rate in params.arrival_rates)}, limits TTFT {params.slo.ttft_ms:g} ms and "
-        f"TPOT {params.slo.tpot_ms:g} ms, lifetimes {', '.join(seconds(value) for value in params.lifetimes_s)} from cold caches",
+        _load(records),
+        *_places(records),
     ]
     if any(record.data and record.data.num_sets == 1 for record in records.steady_state.values()):
         found.append("one set of processes: no intervals, step-time differences under 5 % stay undecided")
@@ -107,3 +106,25 @@ def _switches(table: Table) -> list[str]:
                     f"{before.mode} instead of {choice.mode}"
                 )
     return found
+
+
+def _load(records: StudyRecords) -> str:
+    """The arrivals, limits and lifetimes of the load; without a run under load the trace alone."""
+    plan, params = records.plan, records.params
+    trace = f"trace {plan.trace} ({plan.num_requests} requests, lengths x {plan.length_factor:.3g})"
+    if not any(record.data for record in records.load.values()):
+        return f"{trace}: nothing ran under load"
+    rates = ", ".join(at_rate(services.rate_key(rate)) for rate in params.arrival_rates)
+    lifetimes = ", ".join(seconds(value) for value in params.lifetimes_s)
+    limits = f"limits TTFT {params.slo.ttft_ms:g} ms and TPOT {params.slo.tpot_ms:g} ms"
+    return f"tested under {trace} {rates}, {limits}, lifetimes {lifetimes} from cold caches"
+
+
+def _places(records: StudyRecords) -> list[str]:
+    """Whether factorials were timed on different GPUs: a mode of one is then compared with a mode of another across them."""
+    timed = {name: record.host.gpu_uuid or record.host.hostname for name, record in records.steady_state.items() if record.data}
+    if len(set(timed.values())) < 2:
+        return []
+    on = {place: [name for name in timed if timed[name] == place] for place in timed.values()}
+    listed = "; ".join(f"{', '.join(names)} on {place}" for place, names in on.items())
+    return [f"timed on different machines, each factorial on one: {listed}; speed-ups of different factorials are compared across them"]

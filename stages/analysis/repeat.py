@@ -76,6 +76,12 @@ class Repeat:
         return _share(sum(cell.is_covered for cell in self.cells), len(self.cells) + len(self.lost_cells))
 
     @property
+    def reach(self) -> float | None:
+        """How far the interval of the median cell reaches to either side, as a share: smaller changes are not seen."""
+        reaches = [math.sqrt(cell.high / cell.low) - 1 for cell in self.cells]
+        return float(np.median(reaches)) if reaches else None
+
+    @property
     def still(self) -> float | None:
         """Share of the medians that moved at most 1 %."""
         return _share(sum(median.is_still for median in self.medians), len(self.medians) + len(self.lost_medians))

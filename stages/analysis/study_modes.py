@@ -100,6 +100,7 @@ def _starts(found: list[Start]) -> dict[str, Any]:
     """Medians over the starts of one cache state; phases and calls of the start nearest to the median."""
     middle = float(median(start.ready_s for start in found))
     typical = min(found, key=lambda start: abs(start.ready_s - middle))
+    told = typical if not typical.proved else next((start for start in found if not start.proved), typical)
     return {
         "ready_s": middle,
         "low_s": min(start.ready_s for start in found),
@@ -114,8 +115,8 @@ def _starts(found: list[Start]) -> dict[str, Any]:
         "pool_s": typical.pool_s,
         "proved": all(start.proved for start in found),
         "verdict": _worst(found),
-        "proof": next((start.proof for start in found if not start.proved), typical.proof),
-        "cause": next((cause for start in found if (cause := known_cause(start))), ""),
+        "proof": told.proof,
+        "cause": known_cause(told),
     }
 
 

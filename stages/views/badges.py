@@ -34,7 +34,7 @@ def _path_badge(study: Study) -> Badge:
     proved = [name for name in ran if dig(study, "modes", name, "evidence", "verdict") in ("confirmed", "settled")]
     name = chosen(study)
     if not ran:
-        return Badge("Path: no evidence", "paths", "none")
+        return Badge("Path: no evidence", "rejected", "none")  # where it says why
     text = f"Path proved: {len(proved)} of {len(ran)} modes" + (f", {name} among them" if name in proved else "")
     return Badge(text, "paths", _tone(len(proved) == len(ran), name, proved))
 
@@ -44,7 +44,7 @@ def _answers_badge(study: Study) -> Badge:
     checked = [name for name, verdict in verdicts.items() if verdict in ("correct", "wrong")]
     correct = [name for name in checked if verdicts[name] == "correct"]
     if not checked:
-        return Badge("Answers: not checked", "correctness", "none")
+        return Badge("Answers: not checked", "rejected", "none")
     text = f"Answers checked: {len(correct)} of {len(checked)} modes correct{_num_checks(study)}"
     return Badge(text, "correctness", _tone(correct == checked, chosen(study), correct))
 

@@ -36,11 +36,11 @@ class Repetition:
     def _cells(self) -> str:
         found, share = self.found, self.found.covered
         if share is None:
-            return "No cell has two sets of processes in both runs, so there is no interval."
+            return "No cell has two sets of processes in both runs, so there is no interval: measure two sets or more."
         covered = sum(cell.is_covered for cell in found.cells)
         return (
             f"{covered} of {len(found.cells) + len(found.lost_cells)} intervals of the difference contain 0"
-            f" ({share:.1%}, wanted {LEAST_COVERED:.0%}).{_lost(found.lost_cells)}"
+            f" ({share:.1%}, wanted {LEAST_COVERED:.0%}).{_lost(found.lost_cells)}{_reach(found.reach)}"
         )
 
     def _medians(self) -> str:
@@ -89,6 +89,10 @@ class Repetition:
             Table("Medians of replaying modes", ["mode", "step", "A", "B", "move", *_CLOCKS.values()], moves),
         ]
         return [table for table in found if table.rows]
+
+
+def _reach(share: float | None) -> str:
+    return "" if share is None else f" In the median cell it reaches {share:.1%} to either side: a smaller change is not seen."
 
 
 def _lost(names: Sequence[str]) -> str:

@@ -20,7 +20,14 @@ def roles(study: Study) -> dict[str, str]:
     for mode, role in (*wanted, (baseline(study), "baseline")):
         if mode in study["modes"] and not why_not(study, mode):
             found.setdefault(mode, []).append(role)
+    if choice is None:
+        found |= {mode: ["not ranked"] for mode in study["modes"] if mode not in found and _only_started(study, mode)}
     return {mode: ", ".join(words) for mode, words in found.items()}
+
+
+def _only_started(study: Study, mode: str) -> bool:
+    """Whether its starts are all that there is: what a study of start-up alone is about."""
+    return bool(part(study, "modes", mode, "startup")) and not dig(study, "modes", mode, "evidence")
 
 
 def shorter_mode(study: Study) -> str:

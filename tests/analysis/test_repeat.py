@@ -43,6 +43,9 @@ def test_equal_runs_come_back_and_the_report_says_so() -> None:
     text = as_markdown(Repetition(before, after, found))
     assert "24 of 24 intervals of the difference contain 0 (100.0%, wanted 95%)." in text
     assert "12 of 12 medians of replaying modes moved at most 1%" in text
+    reaches = sorted((cell.high / cell.low) ** 0.5 - 1 for cell in found.cells)
+    assert found.reach == pytest.approx((reaches[11] + reaches[12]) / 2)
+    assert f"In the median cell it reaches {found.reach:.1%} to either side" in text
 
 
 @pytest.mark.parametrize("factor", [1.03, 0.97])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from stages.analysis.startup_causes import judged_again, known_cause
+from stages.analysis.study_modes import _starts
 from stages.core.records.startup import CacheUse, Phases, Start, Startup
 
 HIT = {"fx_graph_hits": 5, "aot_autograd_hits": 5, "num_kernels_before": 1541, "num_kernels_after": 1675}
@@ -51,3 +52,11 @@ def test_artifact_start_that_an_older_study_confirmed_is_refuted_when_it_tuned()
 def test_what_holds_or_was_refuted_stays_as_it_was() -> None:
     starts = [started(0.2, "artifact", proved=True), started(cache="warm")]
     assert judged_again(Startup(starts=starts), "inductor_autotune").starts == starts
+
+
+def test_the_start_whose_phases_are_shown_is_the_one_explained() -> None:
+    starts = [started(10.0).model_copy(update={"ready_s": 25.4}), started(2.8).model_copy(update={"ready_s": 16.9}), started(1.6)]
+    starts[2] = starts[2].model_copy(update={"ready_s": 16.3})
+    found = _starts(starts)
+    assert found["phases"]["autotune_s"] == 2.8
+    assert "2.8 s went into tuning" in found["cause"]

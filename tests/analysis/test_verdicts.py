@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from stages.analysis import answers, parsimony
-from stages.analysis.reading import StudyRecords
+from stages.analysis.reading import StudyRecords, skipped
 from stages.analysis.verdicts import Candidate, choose
 from stages.core.records.answer import Answer
+from stages.core.records.base import Host
+from stages.core.records.load import LoadRecord
 from tests.analysis.hand_made import Spec, example_records, records_of, times
 
 FACTORIAL = {"inductor_manual": {"E": "eager", "C": "compile", "R": "cuda_graph", "CR": "compile_cuda_graph"}}
@@ -269,6 +271,20 @@ def test_an_unreached_maximum_decides_nothing_at_saturation() -> None:
     assert answer.modes["compile"].lifetime is not None
     assert answer.modes["compile"].lifetime.break_even["saturation"]["cold"].answer == "undecided"
     assert any("saturation lies higher" in text for text in answer.verdict.caveats)
+
+
+def test_factorials_of_different_gpus_are_named_and_so_is_a_study_without_load() -> None:
+    records = example_records()
+    assert not any("different machines" in text for text in answers.answer(records).verdict.caveats)
+    first, *others = records.steady_state
+    moved = records.steady_state[first].model_copy(update={"host": Host(hostname="gpu-box", gpu_uuid="GPU-5678")})
+    idle = {mode: skipped("load", mode, LoadRecord) for mode in records.modes}
+    caveats = answers.answer(replace(records, steady_state={**records.steady_state, first: moved}, load=idle)).verdict.caveats
+    (said,) = [text for text in caveats if "different machines" in text]
+    assert f"{first} on GPU-5678" in said
+    assert f"{', '.join(others)} on GPU-1234" in said
+    assert any(text.endswith("nothing ran under load") for text in caveats)
+    assert not any("requests/s" in text for text in caveats)
 
 
 def test_step_times_and_speedups_of_the_example_are_those_it_was_made_from() -> None:

@@ -80,7 +80,7 @@ def test_pattern_start_of_the_run_and_whole_time_of_requests_are_said(example: d
     found = row(load_detail.requests(example), "compile, 2 requests/s")
     counts = [found[key] for key in ("pattern", "sent", "completed", "never begun")]
     assert counts == ["gamma", "600", "590", "4"]
-    after = [found[key] for key in ("the start took", "goodput after it, 1/s", "within SLO after it")]
+    after = [found[key] for key in ("ramp-up", "goodput after it, 1/s", "within SLO after it")]
     assert after == ["0.680 s", "1.99", "99.5 %"]
     times = [found[f"{what} {which}, ms"] for what in ("whole request", "in the queue") for which in ("p50", "p99")]
     assert times == ["680", "774", "10.9", "29.4"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from stages.views import words
+from stages.views.badges import badges
 from stages.views.tables import first_calls, modes, service, starts
+from stages.views.tables.glance import glance
 
 MIDDLE = {
     "supported": True,
@@ -111,7 +113,8 @@ def test_completions_by_start_put_the_middle_way_between_cold_and_warm(example: 
 def test_cause_of_a_start_that_was_not_as_claimed_stands_beside_it(example: dict[str, Any]) -> None:
     start = example["modes"]["compile"]["startup"]["warm"]
     start |= {"proved": False, "proof": "claims warm, but 3 kernels compiled", "cause": "tuned again"}
-    rows = {row[0]: row[-1] for row in service.startup(example).rows}
+    table = service.startup(example)
+    rows = {row[0]: row[table.columns.index("cache state proved")] for row in table.rows}
     assert rows["compile, warm"] == "no"
     assert service.unproved(example) == ["compile, warm: claims warm, but 3 kernels compiled; tuned again"]
     assert rows["compile, cold"] == "yes"
@@ -125,3 +128,16 @@ def test_mode_whose_path_nobody_looked_at_shows_its_starts_and_nothing_else(exam
     cold, warm = (example["modes"]["compile"]["startup"][cache]["ready_s"] for cache in ("cold", "warm"))
     assert (row["ready cold"], row["ready warm"]) == (words.seconds(cold), words.seconds(warm))
     assert {row[column] for column in table.columns if column.startswith(("sequence", "decode", "goodput"))} == {words.ABSENT}
+
+
+def test_study_of_starts_alone_shows_each_mode_on_the_first_screen_and_its_badges_lead_to_why(example: dict[str, Any]) -> None:
+    for name, mode in example["modes"].items():
+        mode |= {"evidence": None, "load": {}, "correctness": None, "lifetime": None}
+        example["verdict"]["rejected"][name] = "not_proven: skipped: capture: no record"
+    example["verdict"] |= {"choices": {}, "recommended": {}, "spans": {}}
+    del example["verdict"]["rejected"]["eager"]
+    found = {row[0]: row for row in glance(example).rows}
+    started = [name for name, mode in example["modes"].items() if mode["startup"]]
+    assert set(found) == {"eager: baseline", *(f"{name}: not ranked" for name in started if name != "eager")}
+    assert words.seconds(example["modes"]["compile"]["startup"]["cold"]["ready_s"]) in found["compile: not ranked"]
+    assert [badge.section for badge in badges(example)] == ["rejected", "rejected", "machine"]

@@ -31,7 +31,7 @@ def requests(study: Study) -> Table:
         "sent",
         "completed",
         "never begun",
-        "the start took",
+        "ramp-up",
         "goodput after it, 1/s",
         "within SLO after it",
         *(f"{what} {which}, ms" for what in ("whole request", "in the queue") for which in ("p50", "p99")),
@@ -39,7 +39,8 @@ def requests(study: Study) -> Table:
     note = (
         "Arrivals are the same for every mode: the trace's own pattern (recorded) or drawn with a seed (poisson, gamma)."
         " The loop takes a waiting request's prefill first, else one decode step over all active sequences."
-        " The start of a run is the mean time of a completed request, at most half of the window; by then requests leave as they come."
+        " Ramp-up: the mean time of a completed request, at most half of the window; by then requests leave as they come,"
+        " so goodput may be above the rate sent. A dash: too few requests for that percentile."
     )
     rows = [[where, *_requests(run)] for where, _, run in _runs(study)]
     return dropped_empty(Table("Requests", columns, rows, note, frozenset({"pattern"})))

@@ -18,8 +18,8 @@ def startup(study: Study) -> Table:
             if phases:
                 start = part(study, "modes", name, "startup", state)
                 ends = [words.seconds(start.get("ready_s")), words.seconds(start.get("first_request_s"))]
-                rows.append([f"{name}, {state}", *ends, *(words.seconds(value) for value in phases.values()), _proof(start)])
-    columns = ["mode, caches", "ready", "first request", *GROUPS, "cache state proved"]
+                rows.append([f"{name}, {state}", *ends, _proof(start), *(words.seconds(value) for value in phases.values())])
+    columns = ["mode, caches", "ready", "first request", "cache state proved", *GROUPS]
     return dropped_empty(Table("Startup phases", columns, rows, texts=frozenset({"cache state proved"})))
 
 
