@@ -11,7 +11,7 @@ from stages.analysis.wording import UNDECIDED, seconds
 from stages.views import words
 from stages.views.document import Study, arrival_rates, baseline, dig, headline_choice, part, sort_numeric
 from stages.views.headline import chosen
-from stages.views.roles import shorter_mode, spans, tested
+from stages.views.roles import spans, tested
 
 ALIKE_SHARE = 0.05
 
@@ -26,7 +26,7 @@ def switch(study: Study) -> str:
         return words.clean(_tested(study, name, choice[1]))
     if len(along) == 1 or along[-1]["mode"] != name:
         return ""
-    parts = [_until(study, shorter_mode(study)), _between(study, choice[1]), _from(study, name), _at_other_rates(study, choice[1])]
+    parts = [_before(study, name), _between(study, choice[1]), _from(study, name), _at_other_rates(study, choice[1])]
     return words.clean(" ".join(text for text in parts if text))
 
 
@@ -57,6 +57,13 @@ def _alike(one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]])
     return all(isclose(span["from_s"], also["from_s"], rel_tol=ALIKE_SHARE) for span, also in zip(one, other, strict=True))
 
 
+def _before(study: Study, name: str) -> str:
+    """The modes of shorter lives, the shortest first."""
+    others = dict.fromkeys(str(span["mode"]) for span in spans(study, "cold")[:-1])
+    told = [_until(study, other) for other in others if other not in (UNDECIDED, name)]
+    return f"{', then '.join(told)}." if told else ""
+
+
 def _until(study: Study, other: str) -> str:
     """Where the other mode's span ends, by cache state."""
     ends = []
@@ -65,7 +72,7 @@ def _until(study: Study, other: str) -> str:
         last = max((index for index, span in enumerate(along) if span["mode"] == other), default=None)
         if last is not None and last + 1 < len(along):
             ends.append(f"{seconds(along[last + 1]['from_s'])} {cache}")
-    return f"{other} up to {' / '.join(ends)}." if ends else ""
+    return f"{other} up to {' / '.join(ends)}"
 
 
 def _between(study: Study, rate: str) -> str:

@@ -108,6 +108,15 @@ def test_the_other_arrival_rate_is_the_same_where_modes_and_lifetimes_are(exampl
     assert " At 0.5 requests/s, cold: " in switch(example)
 
 
+def test_every_mode_of_shorter_lives_is_said_the_shortest_first(example: dict[str, Any]) -> None:
+    along = {"cold": (7.4, 166.0, 1706.0), "warm": (6.1, 146.0, 323.0)}
+    modes = ("dynamo", "eager", "compile_cuda_graph")
+    example["verdict"]["spans"]["2"] = {
+        cache: [{"mode": mode, "from_s": from_s} for mode, from_s in zip(modes, starts, strict=True)] for cache, starts in along.items()
+    }
+    assert switch(example).startswith("dynamo up to 166 s cold / 146 s warm, then eager up to 28.4 min cold / 5.38 min warm. From 28.4 min")
+
+
 @pytest.mark.parametrize("spans", [["compile_cuda_graph"], ["undecided"], ["compile_cuda_graph", "undecided"]])
 def test_nothing_is_said_of_shorter_lives_where_no_span_leads_to_the_recommended_mode(spans: list[str], example: dict[str, Any]) -> None:
     example["verdict"]["spans"]["2"] = {"cold": [{"mode": mode, "from_s": 7.4 * (1 + index)} for index, mode in enumerate(spans)]}
