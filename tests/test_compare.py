@@ -99,9 +99,16 @@ def test_repeat_of_a_study_is_told_with_both_tables_and_kept(tmp_path: Path) -> 
     moved = copy.deepcopy(before)
     for times in moved["modes"]["cuda_graph"]["steady_state"]["decode"].values():
         times["wall_us"]["median"] *= 1.05
-    for name, study in (("a", before), ("moved", moved)):
+    again = copy.deepcopy(before)
+    for document in (again, moved):
+        for answer in document["attribution"].values():
+            for cells in (part["set_us"] for part in answer.values() if isinstance(part, dict) and "set_us" in part):
+                cells |= {cell: [1.0001 * us for us in means] for cell, means in cells.items()}
+    for name, study in (("a", before), ("again", again), ("moved", moved)):
         write_json(tmp_path / "reports" / "studies" / name / "study.json", study)
-    same = run(tmp_path, "a", "a", "--repeat", "--output", str(tmp_path / "out"))
+    once = run(tmp_path, "a", "a", "--repeat")
+    assert (once.returncode, once.stderr.startswith("error: B: must be A measured again")) == (2, True)
+    same = run(tmp_path, "a", "again", "--repeat", "--output", str(tmp_path / "out"))
     assert same.returncode == 0, same.stdout + same.stderr
     assert "(100.0%, wanted 95%)" in same.stdout
     assert (tmp_path / "out" / "repeat.md").read_text(encoding="utf-8").startswith("# ")

@@ -128,8 +128,9 @@ def _factorial(folder: Path, name: str) -> dict[str, str]:
 
 def _composed(path: Path) -> dict[str, Any]:
     document = _yaml(path)
-    if not isinstance(document.get("model"), dict):
-        raise UserError(f"{path}:model", "must be a mapping", document.get("model"), "Run python -m stages.compose again.")
+    for section in ("model", "mode"):
+        if not isinstance(document.get(section), dict):
+            raise UserError(f"{path}:{section}", "must be a mapping", document.get(section), "Run python -m stages.compose again.")
     return document
 
 

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from stages.analysis.comparison_rules import Study, at
+from stages.analysis.comparison_rules import Study, at, number
 from stages.analysis.factorials import LOAD_WEIGHTED, PLAN_WEIGHTED
 from stages.analysis.repeat_medians import MedianMove, medians
 from stages.analysis.statistics import CONFIDENCE
+from stages.core.errors import UserError
 
 LEAST_COVERED = 0.95
 LEAST_STILL = 0.90
@@ -93,11 +94,16 @@ class Repeat:
 
 
 def repeat(before: Study, after: Study) -> Repeat:
-    """What became of the factorials that both studies measured; cells need two sets in both."""
-    both = [name for name in at(before, "attribution") if name in at(after, "attribution")]
-    pairs = {name: (at(before, "attribution", name), at(after, "attribution", name)) for name in both}
-    once = [name for name, (first, second) in pairs.items() if at(first, "measured") and at(first, "measured") == at(second, "measured")]
+    """What became of the factorials of both studies; cells need two sets in both.
+
+    Raises UserError for step times that are no positive numbers, and where nothing was measured twice.
+    """
+    names = dict.fromkeys([*at(before, "attribution"), *at(after, "attribution")])
+    pairs = {name: (at(before, "attribution", name), at(after, "attribution", name)) for name in names}
+    once = [name for name, (first, second) in pairs.items() if _is_one_record(first, second)]
     again = {name: pair for name, pair in pairs.items() if name not in once}
+    if once and not again:
+        raise UserError("B", "must be A measured again", f"the same records ({', '.join(once)})", "Measure the second run anew.")
     cells, lost_cells = _cells(again)
     moves, lost_moves = medians(before, after, once)
     places = {name: (_place(first), _place(second)) for name, (first, second) in again.items()}
@@ -134,9 +140,21 @@ def _cells(factorials: Mapping[str, tuple[Study, Study]]) -> tuple[list[CellShif
     return shifts, lost
 
 
+def _is_one_record(first: Study, second: Study) -> bool:
+    """By when and where it was measured; in an older study, which does not say, by its times: two runs never have the same."""
+    if at(first, "measured") and at(second, "measured"):
+        return at(first, "measured") == at(second, "measured")
+    times = [{point: at(side, point, "set_us") for point in side} for side in (first, second)]
+    return any(times[0].values()) and times[0] == times[1]
+
+
 def _sets(answer: Study, point: str) -> dict[str, Sequence[float]]:
-    """Set means by cell, of cells with an interval."""
-    return {cell: found for cell, found in at(answer, point, "set_us").items() if len(found) > 1}
+    """Set means by cell, of cells with an interval. Raises UserError."""
+    found = at(answer, point, "set_us")
+    for cell, means in found.items():
+        if not (isinstance(means, list) and all((number(mean) or 0) > 0 for mean in means)):
+            raise UserError(f"set_us of {cell} at {point}", "must be positive numbers of us", means, "Run dvc repro report again.")
+    return {cell: means for cell, means in found.items() if len(means) > 1}
 
 
 def _place(answer: Study) -> Place:

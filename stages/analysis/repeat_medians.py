@@ -37,11 +37,18 @@ class MedianMove:
 
 def medians(before: Study, after: Study, once: Sequence[str]) -> tuple[list[MedianMove], list[str]]:
     """The medians of both runs, and those that only one has; without those of factorials that were measured `once`."""
-    first, second = _replaying(before, once), _replaying(after, once)
+    first, second = _alike(_replaying(before, once), _replaying(after, once))
     keys = list(dict.fromkeys([*first, *second]))
     lost = [key for key in keys if key not in first or key not in second]
     moves = [_moved(key, first[key], second[key]) for key in keys if key not in lost]
     return moves, [f"{mode} at {shape}{f' ({factorial})' if factorial else ''}" for mode, shape, factorial in lost]
+
+
+def _alike(first: dict[Key, dict[str, float]], second: dict[Key, dict[str, float]]) -> tuple[dict[Key, dict[str, float]], ...]:
+    """Both as they are; where one study is of a release that did not say which factorial its times are of, neither says it."""
+    if all(factorial for side in (first, second) for _, _, factorial in side):
+        return first, second
+    return tuple({(mode, shape, ""): times for (mode, shape, _), times in side.items()} for side in (first, second))
 
 
 def _moved(key: Key, before: Mapping[str, float], after: Mapping[str, float]) -> MedianMove:

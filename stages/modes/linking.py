@@ -20,6 +20,7 @@ from pathlib import Path
 MAPS = Path("/proc/self/maps")
 DEFAULT_TOOLKIT = Path("/usr/local/cuda")
 CXX_LIBRARY = "libstdc++.so"
+ANSWER_S = 20
 
 
 def no_toolkit() -> str:
@@ -74,9 +75,9 @@ def loaded(name: str) -> Path | None:
 
 
 def _compiler_says(option: str) -> str:
-    """What the compiler that Inductor takes answers; empty without one."""
+    """What the compiler that Inductor takes answers; empty where it cannot be asked, which is then torch's to say."""
     try:
         command = [*shlex.split(os.environ.get("CXX") or "g++"), option]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    except OSError:
+        return subprocess.run(command, capture_output=True, timeout=ANSWER_S, check=False).stdout.decode(errors="replace").strip()
+    except (OSError, ValueError, subprocess.TimeoutExpired):
         return ""

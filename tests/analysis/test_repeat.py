@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from stages.analysis.repeat import repeat, welch
+from stages.core.errors import UserError
 from stages.views.repeating import Repetition, as_markdown
 
 OFFSET = 0.006  # between identical workers, measured on an H200
@@ -61,9 +62,9 @@ def test_run_that_moved_by_3_percent_does_not_come_back(factor: float) -> None:
 
 def test_one_set_has_no_interval_and_does_not_pass() -> None:
     rng = np.random.default_rng(7)
-    before = study(rng, num_sets=1)
-    found = repeat(before, copy.deepcopy(before))
-    assert (found.covered, found.still, found.holds) == (None, 1.0, False)
+    before, after = study(rng, num_sets=1), study(rng, num_sets=1)
+    found = repeat(before, after)
+    assert (found.covered, found.holds) == (None, False)
     assert "there is no interval" in as_markdown(Repetition(before, before, found))
 
 
@@ -134,10 +135,43 @@ def measured(found: dict[str, Any], started_at: str, gpu_uuid: str) -> dict[str,
 
 
 def test_one_record_in_both_studies_is_no_repeat() -> None:
-    before = measured(study(np.random.default_rng(4)), "08:00", "GPU-a")
-    found = repeat(before, copy.deepcopy(before))
-    assert (found.once, found.cells, found.medians, found.holds) == (["f"], [], [], False)
-    assert "f: measured once, both studies hold the same record; not compared." in as_markdown(Repetition(before, before, found))
+    rng = np.random.default_rng(4)
+    for before in (study(rng), measured(study(rng), "08:00", "GPU-a")):
+        with pytest.raises(UserError, match=r"B: must be A measured again; got the same records \(f\)"):
+            repeat(before, copy.deepcopy(before))
+        after = copy.deepcopy(before)
+        for side in (before, after):
+            side["attribution"]["g"] = study(rng)["attribution"]["f"]
+        found = repeat(before, after)
+        assert (found.once, {cell.factorial for cell in found.cells}) == (["f"], {"g"})
+        assert "f: measured once, both studies hold the same record; not compared." in as_markdown(Repetition(before, after, found))
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_factorial_that_only_one_run_has_did_not_come_back(lacking: int) -> None:
+    rng = np.random.default_rng(4)
+    sides = study(rng), study(rng)
+    sides[1 - lacking]["attribution"]["g"] = study(rng)["attribution"]["f"]
+    found = repeat(*sides)
+    assert (len(found.cells), len(found.lost_cells), found.covered, found.holds) == (24, 24, 0.5, False)
+
+
+@pytest.mark.parametrize("means", [[0.0, 1.0], [-1.0, 1.0], ["fast", 1.0], [None, 1.0], None, 3.0, [float("inf"), 1.0]])
+def test_step_times_that_are_none_are_the_users_to_fix(means: Any) -> None:
+    rng = np.random.default_rng(4)
+    before, after = study(rng), study(rng)
+    after["attribution"]["f"]["3"]["set_us"]["R"] = means
+    with pytest.raises(UserError, match="set_us of R at 3: must be positive numbers of us"):
+        repeat(before, after)
+
+
+def test_times_of_a_release_that_did_not_say_their_factorial_are_held_against_those_that_do() -> None:
+    rng = np.random.default_rng(4)
+    before, after = study(rng), study(rng)
+    for times in after["modes"]["cuda_graph"]["steady_state"]["decode"].values():
+        times["factorial"] = "f"
+    found = repeat(before, after)
+    assert (len(found.medians), found.lost_medians) == (12, [])
 
 
 @pytest.mark.parametrize(
