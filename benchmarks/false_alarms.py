@@ -3,19 +3,21 @@
     python benchmarks/false_alarms.py [--study reports/latest] [--modes eager compile] [--repeats 20] [--out FOLDER]
 
 Reads a composed study (config/, environment.json, trace/plan.json) and writes nothing into it. Prints a line a repeat, and the
-number of probes executed and of alarms. With `--out` a mode's counts go to FOLDER/false_alarms/<mode>.json as soon as it is
-done, and those of all modes that lie there to FOLDER/false_alarms.md: several GPUs may each take some of the modes.
+number of probes executed and of alarms. With `--out` a mode's counts go to FOLDER/false_alarms/<mode>.json after each repeat,
+and those of all modes that lie there to FOLDER/false_alarms.md: several GPUs may each take some of the modes. A mode that cannot
+run here leaves the file of an earlier run alone.
 Status 1 with any alarm, any broken worker, or when no probe was executed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from stages.core import atomic, paths
 from stages.core.composed import Settings
 from stages.core.errors import UserError, run_command
 from stages.core.partial import Partial
+from stages.core.records.base import read_json
 from stages.core.records.correctness import Answers, Check
 from stages.core.timestamps import now
 from stages.correctness import measure
@@ -51,8 +54,8 @@ class Repeats:
         return failed
 
 
-def repeated(study: Study, settings: Settings, repeats: int) -> Repeats:
-    """The stage on one mode, a draw a repeat."""
+def repeated(study: Study, settings: Settings, repeats: int, keep: Callable[[Repeats], None] = lambda _: None) -> Repeats:
+    """The stage on one mode, a draw a repeat; `keep` gets what there is after each."""
     mode = settings.mode["name"]
     seen = Repeats(unavailable=unavailable(settings))
     if seen.unavailable:
@@ -66,12 +69,14 @@ def repeated(study: Study, settings: Settings, repeats: int) -> Repeats:
             seen.counts.update(repeats=1, broken=1)
             seen.broken.append({"draw": draw, "reason": error.reason})
             sys.stdout.write(f"{mode} {draw}: BROKEN: {error.reason}\n")
+            keep(seen)
             continue
         failed = seen.add(draw, found)
         sys.stdout.write(f"{mode} {draw}: {found.verdict}, {len(failed)} alarms, {time.monotonic() - began_s:.0f} s\n")
         for check in failed:
             sys.stdout.write(f"  ALARM {described_check(check)}\n")
         sys.stdout.flush()
+        keep(seen)
     return seen
 
 
@@ -129,8 +134,33 @@ def table(documents: list[dict[str, Any]]) -> str:
 def write(folder: Path, found: dict[str, Any]) -> None:
     """One mode's file, and the table of all that lie there."""
     atomic.write_json(folder / "false_alarms" / f"{found['mode']}.json", found)
+    atomic.write_text(folder / "false_alarms.md", table(kept(folder)))
+
+
+def kept(folder: Path) -> list[dict[str, Any]]:
+    """What earlier runs left there. Raises UserError for a file that holds something else."""
     files = sorted((folder / "false_alarms").glob("*.json"))
-    atomic.write_text(folder / "false_alarms.md", table([json.loads(file.read_text(encoding="utf-8")) for file in files]))
+    found = [read_json(file) for file in files]
+    for file, one in zip(files, found, strict=True):
+        if not (isinstance(one, dict) and one.keys() >= {"mode", "counts", "executed", "alarms", "broken"}):
+            raise UserError(str(file), "must be the counts of one mode", one, "Move it away.")
+    return found
+
+
+def checked(chosen: Any) -> tuple[Study, dict[str, Settings]]:
+    """The study and the modes to repeat, before anything is measured. Raises UserError."""
+    composed = sorted(file.stem for file in (chosen.study / "config").glob("*.yaml"))
+    if not composed:
+        raise UserError("--study", "must be the folder of a composed study", str(chosen.study), "Run python -m stages.compose.")
+    if chosen.repeats < 1:
+        raise UserError("--repeats", "must be 1 or more", chosen.repeats, "Give how often each mode is checked.")
+    study, here = Study(chosen.study), version("torch").partition("+")[0]
+    if study.environment["torch"].partition("+")[0] != here:
+        raise UserError("--study", f"must be composed for torch {here}, which runs here", study.environment["torch"], "Compose it here.")
+    if chosen.out:
+        kept(chosen.out)
+        atomic.check_writable(chosen.out / "false_alarms.md")
+    return study, {mode: study.settings(mode) for mode in chosen.modes or composed}
 
 
 def main() -> int:
@@ -141,18 +171,19 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--out", type=Path, help="folder for the counts (none: only printed)")
     chosen: Any = parser.parse_args()
-    composed = sorted(file.stem for file in (chosen.study / "config").glob("*.yaml"))
-    if not composed:
-        raise UserError("--study", "must be the folder of a composed study", str(chosen.study), "Run python -m stages.compose.")
-    study = Study(chosen.study)
+    study, modes = checked(chosen)
     total: Counter[str] = Counter()
-    for mode in chosen.modes or composed:
-        settings = study.settings(mode)
-        seen = repeated(study, settings, chosen.repeats)
+    for mode, settings in modes.items():
+
+        def keep(seen: Repeats, settings: Settings = settings) -> None:
+            if chosen.out:
+                write(chosen.out, document(study, settings, seen))
+
+        seen = repeated(study, settings, chosen.repeats, keep)
+        if seen.unavailable and not (chosen.out and (chosen.out / "false_alarms" / f"{mode}.json").exists()):
+            keep(seen)
         total.update(seen.counts)
         sys.stdout.write(f"{mode}: {described(seen.counts)}\n")
-        if chosen.out:
-            write(chosen.out, document(study, settings, seen))
     sys.stdout.write(f"all: {described(total)}\n")
     return int(bool(total["alarms"] or total["broken"] or not total["probes"]))
 

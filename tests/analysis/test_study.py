@@ -158,6 +158,9 @@ def test_measured_ceilings_give_a_floor(study: Path) -> None:
     [
         ("load/compile.json", "{", "must be JSON"),
         ("load/compile.json", "{}", "Field required"),
+        ("load/compile.json", "[" * 100_000, "must be JSON"),
+        ("config/compile.yaml", "model: {}\nmode: null", "compile.yaml:mode: must be a mapping"),
+        ("config/compile.yaml", "model: [1]\nmode: {}", "compile.yaml:model: must be a mapping"),
         ("config/compile.yaml", "- 1", "must be a mapping"),
         ("config/factorial/inductor_manual.yaml", "modes: 3", "must map cell keys"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.workers.small_study import ROOT, SmallStudy, write_study
 
 IDLE = {"custom_ops", "unplanned_size", "host_work"}
 """Of known_answer_adapters: no custom operator; a size that Dynamo guards; a package takes no step with Python in it."""
+COUNTS = ("repeats", "probes", "checks", "alarms", "broken")
 RUNS = (("padding", 2), ("sampling", 1), ("custom_ops", 0))
 
 
@@ -39,7 +41,7 @@ def ran(small: SmallStudy, monkeypatch: pytest.MonkeyPatch, outcomes: list[Any],
     def measure(study: Any, settings: Any, partial: Any) -> Answers:
         draws.append(settings.seed)
         outcome = outcomes[len(draws) - 1]
-        if isinstance(outcome, Exception):
+        if isinstance(outcome, BaseException):
             raise outcome
         answers: Answers = outcome
         return answers
@@ -95,7 +97,8 @@ def test_table_has_the_modes_that_another_run_left_there(small: SmallStudy, tmp_
 
 
 def test_no_probe_at_all_is_status_1(small: SmallStudy, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ran(small, monkeypatch, [])[0] == 1
+    nothing = found({}).model_copy(update={"num_probes_run": 0})
+    assert ran(small, monkeypatch, [nothing])[0] == 1
 
 
 def test_folder_without_a_composed_study_is_a_user_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,3 +116,51 @@ def test_kept_repeats_on_the_cpu_raised_nothing() -> None:
         assert one["counts"]["probes"] == sum(one["executed"].values())
         assert set(one["executed"].values()) == {20}
         assert set(one["executed"]) >= {probe.name for probe in PROBES} - IDLE
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (("--repeats", "0"), "--repeats: must be 1 or more"),
+        (("--modes", "eager", "nosuch"), "nosuch"),
+        (("--out", "FILE"), "FILE"),
+        (("--out", "BROKEN"), "must be JSON"),
+        (("--out", "OTHER"), "must be the counts of one mode"),
+    ],
+)
+def test_what_cannot_be_kept_or_run_is_refused_before_anything_is_measured(
+    more: tuple[str, ...], says: str, small: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "FILE").write_text("")
+    for name, text in (("BROKEN", "{"), ("OTHER", "{}")):
+        (tmp_path / name / "false_alarms").mkdir(parents=True)
+        (tmp_path / name / "false_alarms" / "eager.json").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(false_alarms, "measure", lambda *_: pytest.fail("measured"))
+    monkeypatch.setattr(sys, "argv", ["false_alarms", "--study", str(small.folder), *more])
+    with pytest.raises((UserError, OSError), match=says):
+        false_alarms.main()
+
+
+def test_study_composed_for_another_torch_is_refused(small: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(small.folder, other)
+    environment = json.loads((other / "environment.json").read_text(encoding="utf-8"))
+    (other / "environment.json").write_text(json.dumps(environment | {"torch": "2.99.9"}))
+    monkeypatch.setattr(sys, "argv", ["false_alarms", "--study", str(other)])
+    with pytest.raises(UserError, match=r"must be composed for torch .*, which runs here; got 2\.99\.9"):
+        false_alarms.main()
+
+
+def test_every_repeat_is_kept_at_once_and_a_mode_that_cannot_run_leaves_an_earlier_file_alone(
+    small: SmallStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ran(small, monkeypatch, [found({"a": "pass"})], "--out", str(tmp_path))[0] == 0
+    file = tmp_path / "false_alarms" / "cuda_graph.json"
+    earlier = json.loads(file.read_text(encoding="utf-8")) | {"unavailable": "", "counts": dict.fromkeys(COUNTS, 7)}
+    file.write_text(json.dumps(earlier))
+    with pytest.raises(KeyboardInterrupt):
+        ran(small, monkeypatch, [found({"a": "pass"}), KeyboardInterrupt()], "--out", str(tmp_path))
+    assert json.loads((tmp_path / "false_alarms" / "eager.json").read_text(encoding="utf-8"))["counts"]["repeats"] == 1
+    ran(small, monkeypatch, [found({"a": "pass"})], "--out", str(tmp_path))
+    assert json.loads(file.read_text(encoding="utf-8"))["counts"] == dict.fromkeys(COUNTS, 7)

@@ -21,8 +21,9 @@ from typing import Any
 import pytest
 
 from stages.core import atomic
+from stages.core.errors import UserError
 from tests.faults.listed import FAULTS
-from tests.planted.outcomes import Outcomes, merged
+from tests.planted.outcomes import Outcomes, merged, prepared
 
 HERE = Path(__file__).resolve().parent
 HEAD = "| fault | planted or twin | verdict | failed checks: value (limit) | outcome | on | torch |"
@@ -38,10 +39,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--processes", type=int, default=0, help="run that many at once (needs pytest-xdist)")
     parser.add_argument("--only", default="", help="pytest's -k: tests whose names match")
     options = parser.parse_args(arguments)
+    try:
+        parallel = prepared(options.out, options.processes)
+    except (UserError, OSError) as error:
+        parser.error(str(error))
     outcomes = Outcomes()
-    parallel = ["-n", str(options.processes), "-p", "no:benchmark"] if options.processes else []  # which warns beside xdist
     chosen = ["-k", options.only] if options.only else []
     status = pytest.main([str(HERE), "-m", "fault or twin", "-q", *chosen, *parallel], plugins=[outcomes])
+    if not outcomes.rows:
+        return int(status) or pytest.ExitCode.NO_TESTS_COLLECTED
     with (Path(tempfile.gettempdir()) / "opmode-faults.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another GPU's half may end at the same time
         write(options.out, outcomes.rows)

@@ -12,15 +12,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stages.core import atomic
+from stages.core.errors import UserError
+from stages.core.records.base import read_json
 from stages.environment import describe
 
 HERE = Path(__file__).resolve().parent
@@ -44,6 +48,7 @@ FAULTS = (
     "adapters switched by pointer",
 )
 TEMPORARY = re.compile(r"/[^\s\"]*pytest-of-[^\s\"]*/")  # the folder of this run says nothing to a reader
+DEVICES = ("cpu", "cuda")
 WORDS = {
     "fault": {"passed": "detected", "failed": "MISSED", "skipped": "not run"},
     "twin": {"passed": "raises nothing", "failed": "RAISES", "skipped": "not run"},
@@ -86,14 +91,34 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=0, help="run that many at once (needs pytest-xdist)")
     options = parser.parse_args()
     chosen = "(fault or twin)" + {True: " and gpu", False: " and not gpu", None: ""}[options.gpu]
+    try:
+        parallel = prepared(options.out, options.processes)
+    except (UserError, OSError) as error:
+        parser.error(str(error))
     outcomes = Outcomes()
-    parallel = ["-n", str(options.processes), "-p", "no:benchmark"] if options.processes else []  # which warns beside xdist
     status = pytest.main([str(HERE), "-m", chosen, "-q", *parallel], plugins=[outcomes])
+    if not outcomes.rows:
+        return int(status) or pytest.ExitCode.NO_TESTS_COLLECTED
     document = merged(options.out / "faults.json", outcomes.rows)
     document |= {"ended_at": datetime.now(UTC).isoformat(timespec="seconds")}
     atomic.write_json(options.out / "faults.json", document)
     atomic.write_text(options.out / "faults.md", table(document["rows"]))
     return int(status)
+
+
+def prepared(out: Path, processes: int) -> list[str]:
+    """pytest's options for so many processes at once. Raises UserError for what would lose the rows at the end, or make them untrue."""
+    device = os.environ.get("PLANTED_DEVICE", "cpu")
+    if device not in DEVICES or (device == "cuda" and not describe("auto")["gpu"]):
+        raise UserError("PLANTED_DEVICE", "must be cpu, or cuda where there is a GPU", device, "Unset it, or go to a GPU.")
+    if processes and not find_spec("xdist"):
+        raise UserError("--processes", "needs pytest-xdist", processes, "Install that, or leave this out.")
+    atomic.check_writable(out / "faults.md")
+    earlier = read_json(out / "faults.json") if (out / "faults.json").exists() else {"rows": []}
+    rows = earlier.get("rows") if isinstance(earlier, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and row.keys() >= {"faults", "kind", "test", "outcome"} for row in rows):
+        raise UserError(str(out / "faults.json"), "must be the table of an earlier run", earlier, "Move it away.")
+    return ["-n", str(processes), "-p", "no:benchmark"] if processes else []  # which warns beside xdist
 
 
 def merged(file: Path, rows: list[dict[str, Any]]) -> dict[str, Any]:

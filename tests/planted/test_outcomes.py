@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,46 @@ def test_table_lists_faults_then_twins_and_keeps_earlier_rows(tmp_path: Path) ->
     lines = table(found["rows"]).splitlines()
     assert lines[4] == f"| {FAULTS[0]} | fault: a | refuted | 0 of 40 \\| steps | MISSED | a GPU |"
     assert lines[5].endswith("| raises nothing | a GPU |")
+
+
+@pytest.mark.parametrize("outcomes", ["tests.planted.outcomes", "tests.faults.outcomes"])
+@pytest.mark.parametrize(
+    ("environment", "arguments", "says"),
+    [
+        ({"PLANTED_DEVICE": "nonsense"}, (), "PLANTED_DEVICE: must be cpu, or cuda where there is a GPU; got nonsense"),
+        ({}, ("--processes", "2"), "--processes: needs pytest-xdist"),
+        ({}, ("--out", "FILE"), "FILE"),
+        ({}, ("--out", "BROKEN"), "must be JSON"),
+        ({}, ("--out", "OTHER"), "must be the table of an earlier run"),
+    ],
+)
+def test_what_would_lose_the_rows_is_refused_before_anything_runs(
+    outcomes: str, environment: dict[str, str], arguments: tuple[str, ...], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "FILE").write_text("")
+    for name, text in (("BROKEN", "{"), ("OTHER", '{"rows": [1]}')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "faults.json").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(importlib.import_module("tests.planted.outcomes"), "find_spec", lambda _: None)
+    module = importlib.import_module(outcomes)
+    monkeypatch.setattr(pytest, "main", lambda *_, **__: pytest.fail("ran"))
+    monkeypatch.setattr(sys, "argv", ["outcomes", *(arguments if "--out" in arguments else ("--out", "new", *arguments))])
+    said: list[str] = []
+    monkeypatch.setattr(argparse.ArgumentParser, "error", lambda _, text: said.append(text) or sys.exit(2))
+    with pytest.raises(SystemExit):
+        module.main()
+    assert says in said[0]
+
+
+def test_a_choice_that_matches_no_test_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("tests.faults.outcomes")
+    monkeypatch.setattr(pytest, "main", lambda *_, **__: pytest.ExitCode.NO_TESTS_COLLECTED)
+    monkeypatch.setattr(sys, "argv", ["outcomes", "--out", str(tmp_path), "--only", "nothing_at_all"])
+    assert module.main() == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_methodology_says_how_each_fault_is_told() -> None:

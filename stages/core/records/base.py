@@ -89,7 +89,7 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
     except FileNotFoundError as error:
         raise UserError(str(path), "must exist", "no such file", "Run dvc repro first.") from error
-    except ValueError as error:  # not UTF-8, not JSON, or NaN
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, NaN, or nested without end
         raise UserError(str(path), "must be JSON", str(error), "Delete the file and run dvc repro.") from error
 
 
