@@ -65,11 +65,13 @@ def contrasts(point: Point) -> Contrasts:
 def _attention_objections(point: Point) -> dict[str, str]:
     """Cells whose attention operator is not that of E: a confound, so their contrasts stop."""
     found = {cell: profile.attention_operators for cell, profile in point.profiles.items()}
-    reference = found.get("E", [])
+    reference = found.get("E")
+    if reference is None:
+        return {}
     return {
         cell: f"attention kernels differ from those of E ({_named(operators)} against {_named(reference)})"
         for cell, operators in found.items()
-        if "E" in found and set(operators) != set(reference)
+        if set(operators) != set(reference)
     }
 
 

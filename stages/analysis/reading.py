@@ -84,7 +84,7 @@ def read_study(folder: Path, params: Params) -> StudyRecords:
 
 def _starts(folder: Path, mode: str, config: Mapping[str, Any]) -> WarmupRecord:
     record = read_or_skipped(folder, "warmup", mode, WarmupRecord)
-    data = record.data and judged_again(record.data, str(config.get("mode", {}).get("transform", "")))
+    data = record.data and judged_again(record.data, str(config["mode"].get("transform", "")))
     return record.model_copy(update={"data": data})
 
 

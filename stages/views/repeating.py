@@ -37,21 +37,15 @@ class Repetition:
         found, share = self.found, self.found.covered
         if share is None:
             return "No cell has two sets of processes in both runs, so there is no interval: measure two sets or more."
-        covered = sum(cell.is_covered for cell in found.cells)
-        return (
-            f"{covered} of {len(found.cells) + len(found.lost_cells)} intervals of the difference contain 0"
-            f" ({share:.1%}, wanted {LEAST_COVERED:.0%}).{_lost(found.lost_cells)}{_reach(found.reach)}"
-        )
+        what = "intervals of the difference contain 0"
+        return _counted([cell.is_covered for cell in found.cells], found.lost_cells, what, share, LEAST_COVERED) + _reach(found.reach)
 
     def _medians(self) -> str:
         found, share = self.found, self.found.still
         if share is None:
             return "No mode that replays was timed twice."
-        still = sum(median.is_still for median in found.medians)
-        return (
-            f"{still} of {len(found.medians) + len(found.lost_medians)} medians of replaying modes moved at most"
-            f" {LARGEST_MOVE:.0%} ({share:.1%}, wanted {LEAST_STILL:.0%}).{_lost(found.lost_medians)}"
-        )
+        what = f"medians of replaying modes moved at most {LARGEST_MOVE:.0%}"
+        return _counted([median.is_still for median in found.medians], found.lost_medians, what, share, LEAST_STILL)
 
     def _other_clocks(self) -> list[str]:
         """What moves on the host's clock and on no other is the host, not the mode."""
@@ -89,6 +83,10 @@ class Repetition:
             Table("Medians of replaying modes", ["mode", "step", "A", "B", "move", *_CLOCKS.values()], moves),
         ]
         return [table for table in found if table.rows]
+
+
+def _counted(came_back: Sequence[bool], lost: Sequence[str], what: str, share: float, wanted: float) -> str:
+    return f"{sum(came_back)} of {len(came_back) + len(lost)} {what} ({share:.1%}, wanted {wanted:.0%}).{_lost(lost)}"
 
 
 def _reach(share: float | None) -> str:

@@ -10,20 +10,12 @@ A later run replaces the rows of the tests that it ran and keeps the rest.
 
 from __future__ import annotations
 
-import argparse
-import fcntl
 import sys
-import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from stages.core import atomic
-from stages.core.errors import UserError
 from tests.faults.listed import FAULTS
-from tests.planted.outcomes import Outcomes, merged, prepared
+from tests.planted.outcomes import parser_of, row_of, run
 
 HERE = Path(__file__).resolve().parent
 HEAD = "| fault | planted or twin | verdict | failed checks: value (limit) | outcome | on | torch |"
@@ -34,31 +26,11 @@ MOST_FAULTS_OF_A_TWIN = 3
 
 def main(arguments: list[str] | None = None) -> int:
     """Run, merge, write; the exit status is pytest's."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--processes", type=int, default=0, help="run that many at once (needs pytest-xdist)")
+    parser = parser_of(__doc__)
     parser.add_argument("--only", default="", help="pytest's -k: tests whose names match")
     options = parser.parse_args(arguments)
-    try:
-        parallel = prepared(options.out, options.processes)
-    except (UserError, OSError) as error:
-        parser.error(str(error))
-    outcomes = Outcomes()
     chosen = ["-k", options.only] if options.only else []
-    status = pytest.main([str(HERE), "-m", "fault or twin", "-q", *chosen, *parallel], plugins=[outcomes])
-    if not outcomes.rows:
-        return int(status) or pytest.ExitCode.NO_TESTS_COLLECTED
-    with (Path(tempfile.gettempdir()) / "opmode-faults.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another GPU's half may end at the same time
-        write(options.out, outcomes.rows)
-    return int(status)
-
-
-def write(folder: Path, rows: list[dict[str, Any]]) -> None:
-    """Both files, with the rows of earlier runs."""
-    document = merged(folder / "faults.json", rows) | {"ended_at": datetime.now(UTC).isoformat(timespec="seconds")}
-    atomic.write_json(folder / "faults.json", document)
-    atomic.write_text(folder / "faults.md", table(document["rows"]))
+    return run(parser, options, table, [str(HERE), "-m", "fault or twin", *chosen])
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -77,9 +49,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def _row(fault: str, row: dict[str, Any]) -> str:
-    reason = " ".join(row["reason"].split()).replace("|", "\\|")[:MOST_CHARACTERS]
-    what = row["test"].removeprefix("test_").replace("_", " ")
-    return f"| {fault} | {row['kind']}: {what} | {row['verdict']} | {reason} | {row['outcome']} | {row['on']} | {row['torch']} |"
+    return f"{row_of(fault, row, MOST_CHARACTERS)} {row['torch']} |"
 
 
 if __name__ == "__main__":

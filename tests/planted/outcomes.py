@@ -11,10 +11,13 @@ A later run replaces the rows of the tests that it ran and keeps the rest.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import re
 import sys
+import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -85,24 +88,38 @@ class Outcomes:
 
 def main() -> int:
     """Run, merge, write; the exit status is pytest's."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True)
+    parser = parser_of(__doc__)
     parser.add_argument("--gpu", action=argparse.BooleanOptionalAction, help="only those that need CUDA, or only the others")
-    parser.add_argument("--processes", type=int, default=0, help="run that many at once (needs pytest-xdist)")
     options = parser.parse_args()
     chosen = "(fault or twin)" + {True: " and gpu", False: " and not gpu", None: ""}[options.gpu]
+    return run(parser, options, table, [str(HERE), "-m", chosen])
+
+
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """A command line with what every such table needs."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--processes", type=int, default=0, help="run that many at once (needs pytest-xdist)")
+    return parser
+
+
+def run(
+    parser: argparse.ArgumentParser, options: argparse.Namespace, table_of: Callable[[list[dict[str, Any]]], str], tests: list[str]
+) -> int:
+    """Run these tests, write faults.json and faults.md with the rows of earlier runs; the exit status is pytest's."""
     try:
         parallel = prepared(options.out, options.processes)
     except (UserError, OSError) as error:
         parser.error(str(error))
     outcomes = Outcomes()
-    status = pytest.main([str(HERE), "-m", chosen, "-q", *parallel], plugins=[outcomes])
+    status = pytest.main([*tests, "-q", *parallel], plugins=[outcomes])
     if not outcomes.rows:
         return int(status) or pytest.ExitCode.NO_TESTS_COLLECTED
-    document = merged(options.out / "faults.json", outcomes.rows)
-    document |= {"ended_at": datetime.now(UTC).isoformat(timespec="seconds")}
-    atomic.write_json(options.out / "faults.json", document)
-    atomic.write_text(options.out / "faults.md", table(document["rows"]))
+    with (Path(tempfile.gettempdir()) / "opmode-faults.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another GPU's half may end at the same time
+        document = merged(options.out / "faults.json", outcomes.rows) | {"ended_at": datetime.now(UTC).isoformat(timespec="seconds")}
+        atomic.write_json(options.out / "faults.json", document)
+        atomic.write_text(options.out / "faults.md", table_of(document["rows"]))
     return int(status)
 
 
@@ -135,10 +152,15 @@ def table(rows: list[dict[str, Any]]) -> str:
     lines = ["# Planted faults", "", "| fault | planted or twin | verdict | reason | outcome | on |", "|---|---|---|---|---|---|"]
     for fault in FAULTS:
         for row in sorted((row for row in rows if fault in row["faults"]), key=lambda row: row["kind"]):
-            reason = " ".join(row["reason"].split()).replace("|", "\\|")[:300]
-            what = row["test"].removeprefix("test_").replace("_", " ")
-            lines.append(f"| {fault} | {row['kind']}: {what} | {row['verdict']} | {reason} | {row['outcome']} | {row['on']} |")
+            lines.append(row_of(fault, row, 300))
     return "\n".join(lines) + "\n"
+
+
+def row_of(fault: str, row: dict[str, Any], most_characters: int) -> str:
+    """One planted test as a row, its reason cut to so many characters."""
+    reason = " ".join(row["reason"].split()).replace("|", "\\|")[:most_characters]
+    what = row["test"].removeprefix("test_").replace("_", " ")
+    return f"| {fault} | {row['kind']}: {what} | {row['verdict']} | {reason} | {row['outcome']} | {row['on']} |"
 
 
 if __name__ == "__main__":
