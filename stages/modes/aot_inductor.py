@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.core import digest
 from stages.modes.base import BaseMode
-from stages.modes.linking import loaded_libraries_can_be_linked, no_toolkit
+from stages.modes.linking import driver_can_be_linked, no_shared_cxx, no_toolkit
 from stages.modes.package_identity import OPTIONS, Layouts, identity, is_aligned, layout, packages_folder
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class AotInductor(BaseMode):
         return ("aot",)
 
     def unavailable(self, device: str) -> str:
-        """On CUDA a package is C++ that includes the toolkit's headers."""
-        return no_toolkit() if device == "cuda" else super().unavailable(device)
+        """A package is C++; on CUDA it includes the toolkit's headers."""
+        return super().unavailable(device) or no_shared_cxx() or (no_toolkit() if device == "cuda" else "")
 
     def transformed(self, function: Callable[..., Any], num_shapes: int) -> Callable[..., Any]:
         """A step that gets a package for every shape it is called with until `warmed_up`."""
@@ -149,7 +149,7 @@ class PackagedStep:
             exported = torch.export.export(module, inputs, strict=True)  # through Dynamo, which knows Triton kernels
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_name(f"{file.stem}-{os.getpid()}.pt2")
-        with dynamo_timed("package_compile"), loaded_libraries_can_be_linked():
+        with dynamo_timed("package_compile"), driver_can_be_linked():
             torch._inductor.aoti_compile_and_package(exported, package_path=str(partial), inductor_configs=dict(OPTIONS))
         partial.replace(file)
         self.counts["package_built"] += 1

@@ -1,9 +1,9 @@
-"""What a C++ compiler needs besides torch to build a package: a CUDA toolkit's headers, and the libraries torch has loaded.
+"""What a C++ compiler needs besides torch to build a package: the shared C++ library, a CUDA toolkit's headers, the driver's library.
 
 AOTInductor links with `-lcuda` and names the toolkit's `lib64` alone, not its stubs (torch 2.11 and 2.13). The driver
 puts `libcuda.so.1` where the loader finds it, which is often no folder of the linker's, and without `libcuda.so`.
-A compiler that has the C++ library as an archive alone links it into the package. Two of them in one process end its
-loading with an exception that nothing catches, a crash or a hang (seen with torch 2.11 and 2.13, GCC 12 and 13).
+A compiler that links the C++ library as an archive (`-static-libstdc++`, or where it has no shared one) puts a second one
+beside torch's. Loading such a package ended with a segmentation fault, a hang or `API call failed` (torch 2.11 and 2.13, GCC 12 and 13).
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 MAPS = Path("/proc/self/maps")
 DEFAULT_TOOLKIT = Path("/usr/local/cuda")
-CXX_LIBRARY = "libstdc++.so"
+SHARED_CXX = (b"libstdc++.so", b"libc++.so")
+PROGRAM = "#include <string>\nstd::string twice(const std::string& text) { return text + text; }\n"
 ANSWER_S = 20
 
 
@@ -38,17 +40,41 @@ def toolkit() -> Path | None:
     return DEFAULT_TOOLKIT if DEFAULT_TOOLKIT.exists() else None
 
 
+def no_shared_cxx() -> str:
+    """Why packages of this compiler would not load, or an empty string."""
+    compiler = os.environ.get("CXX") or "g++"  # as torch chooses
+    if not links_archive(compiler):
+        return ""
+    needed = "needs a C++ compiler that links the shared C++ library"
+    return f"{needed}, and {compiler} links the archive: name another one in CXX, such as CXX=/usr/bin/g++"
+
+
+@cache
+def links_archive(compiler: str) -> bool:
+    """Whether what this compiler links holds the C++ library instead of asking for the shared one.
+
+    False for a compiler that cannot be asked, which is then torch's to say.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "twice.so"
+        try:
+            command = [*shlex.split(compiler), "-shared", "-fPIC", "-x", "c++", "-", "-o", str(library)]
+            subprocess.run(command, input=PROGRAM.encode(), capture_output=True, timeout=ANSWER_S, check=True)
+            content = library.read_bytes()
+        except (OSError, ValueError, subprocess.SubprocessError):
+            return False
+    return not any(name in content for name in SHARED_CXX)
+
+
 @contextmanager
-def loaded_libraries_can_be_linked() -> Iterator[None]:
-    """Let the linker find, after the user's own `LIBRARY_PATH`, the driver's and the C++ library that this process has loaded."""
-    found, before = to_be_found(), os.environ.get("LIBRARY_PATH")
-    if not found:
+def driver_can_be_linked() -> Iterator[None]:
+    """Let the linker find, after the user's own `LIBRARY_PATH`, the driver's library that this process has loaded."""
+    library, before = loaded_driver(), os.environ.get("LIBRARY_PATH")
+    if library is None:
         yield
         return
     with tempfile.TemporaryDirectory() as folder:
-        for name, library in found.items():
-            (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
-            (Path(folder) / name).symlink_to(library)
+        (Path(folder) / "libcuda.so").symlink_to(library)
         os.environ["LIBRARY_PATH"] = os.pathsep.join(filter(None, (before, folder)))
         try:
             yield
@@ -57,27 +83,8 @@ def loaded_libraries_can_be_linked() -> Iterator[None]:
             os.environ.update({} if before is None else {"LIBRARY_PATH": before})
 
 
-def to_be_found() -> Mapping[Path, Path]:
-    """Place in a folder of `LIBRARY_PATH` -> the loaded library that belongs there: what the linker would not find by itself."""
-    places = {Path("libcuda.so"): loaded("libcuda.so")}
-    if "/" not in _compiler_says(f"-print-file-name={CXX_LIBRARY}"):
-        # GCC looks into its own folder, where the archive is, before it looks into one of LIBRARY_PATH, but not before this one below it
-        own = Path(_compiler_says("-dumpmachine"), _compiler_says("-dumpversion"))
-        places[own / CXX_LIBRARY] = loaded(CXX_LIBRARY)
-    return {place: library for place, library in places.items() if library}
-
-
-def loaded(name: str) -> Path | None:
-    """Where this process has its `name.*` from; None where it has none, as that of the driver before CUDA is used."""
+def loaded_driver() -> Path | None:
+    """Where this process has its `libcuda.so.*` from; None before CUDA is used, and without a driver."""
     lines = MAPS.read_text(encoding="utf-8").splitlines() if MAPS.exists() else []
     found = (Path(line.split(maxsplit=5)[-1]) for line in lines)
-    return next((file for file in found if file.name.startswith(name)), None)
-
-
-def _compiler_says(option: str) -> str:
-    """What the compiler that Inductor takes answers; empty where it cannot be asked, which is then torch's to say."""
-    try:
-        command = [*shlex.split(os.environ.get("CXX") or "g++"), option]
-        return subprocess.run(command, capture_output=True, timeout=ANSWER_S, check=False).stdout.decode(errors="replace").strip()
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return ""
+    return next((file for file in found if file.name.startswith("libcuda.so")), None)

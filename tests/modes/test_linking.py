@@ -1,4 +1,4 @@
-"""A package is linked with the driver's and the C++ library that are loaded, wherever they are; what is lacking is said."""
+"""A package is linked with the driver's library that is loaded, wherever it is; what is lacking is said."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import torch
 
 from stages.core.build import build
 from stages.modes import linking
@@ -39,63 +38,47 @@ def test_package_links_with_the_driver_that_is_loaded(driver: Path, tmp_path: Pa
     text, package = "int opmode_only_here(void);\nint run(void) { return opmode_only_here(); }\n", tmp_path / "package.so"
     defined = ("-lcuda", "-Wl,-z,defs")
     assert compiled(package, text, *defined).returncode != 0
-    with linking.loaded_libraries_can_be_linked():
+    with linking.driver_can_be_linked():
         assert os.environ["LIBRARY_PATH"].startswith("/the/users/own:")
         done = compiled(package, text, *defined)
         assert done.returncode == 0, done.stderr
     assert os.environ["LIBRARY_PATH"] == "/the/users/own"
     monkeypatch.delenv("LIBRARY_PATH")
-    with linking.loaded_libraries_can_be_linked():
+    with linking.driver_can_be_linked():
         assert "LIBRARY_PATH" in os.environ
     assert "LIBRARY_PATH" not in os.environ
     assert b"libcuda.so.1" in package.read_bytes(), "the loader asks for the driver's own name"
 
 
-@pytest.fixture
-def compiler_without_a_shared_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The compiler says that it has none, as one does whose folder holds the archive alone."""
-    compiler = tmp_path / "a compiler" / "g++"
+def wrapper(folder: Path, text: str) -> str:
+    """A compiler of one's own, as a user names it in CXX."""
+    compiler = folder / "a compiler" / "g++"
     compiler.parent.mkdir()
-    compiler.write_text('#!/bin/sh\n[ "$1" = -print-file-name=libstdc++.so ] && echo libstdc++.so && exit\nexec g++ "$@"\n')
+    compiler.write_text(f"#!/bin/sh\n{text}\n")
     compiler.chmod(0o755)
-    monkeypatch.setenv("CXX", f"'{compiler}'")
-    return compiler
+    return f"'{compiler}'"
 
 
-def shared_library() -> Path:
-    """The C++ library that a compiler finds first."""
-    return Path(subprocess.check_output(["g++", "-print-file-name=libstdc++.so"], text=True).strip())
+def test_compiler_that_links_the_archive_makes_the_mode_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mode = build(node("mode", "aot_inductor"), "mode")
+    assert mode.unavailable("cpu") == "", "this machine's own compiler links the shared library"
+    monkeypatch.setenv("CXX", wrapper(tmp_path, 'exec g++ -static-libstdc++ "$@"'))
+    assert "a compiler/g++' links the archive" in mode.unavailable("cpu")
+    monkeypatch.setenv("CXX", "g++")
+    assert mode.unavailable("cpu") == ""
 
 
-def test_compiler_that_would_link_an_archive_finds_the_loaded_library_first(compiler_without_a_shared_library: Path) -> None:
-    assert torch.__version__, "its import has loaded the library"
-    before = shared_library()
-    with linking.loaded_libraries_can_be_linked():
-        now = shared_library()
-        assert now.is_symlink()
-        assert now != before
-        assert now.samefile(str(linking.loaded("libstdc++.so")))
-    assert shared_library() == before
-
-
-def test_compiler_with_a_shared_library_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CXX", raising=False)
-    if not shared_library().is_absolute():
-        pytest.skip("this machine's compiler has none")
-    assert linking.CXX_LIBRARY not in {place.name for place in linking.to_be_found()}
-
-
-@pytest.mark.parametrize("compiler", ["no-such-compiler", "'unbalanced", "printf \\\\377", "sleep 9"])
+@pytest.mark.parametrize("compiler", ["no-such-compiler", "'unbalanced", "printf \\377", "sleep 9", "false"])
 def test_compiler_that_cannot_be_asked_is_left_to_torch(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linking, "ANSWER_S", 0.2)
     monkeypatch.setenv("CXX", compiler)
-    assert "/" not in linking._compiler_says("-dumpversion")
+    assert linking.no_shared_cxx() == ""
 
 
 def test_nothing_is_changed_without_a_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linking, "MAPS", tmp_path / "no such file")
     before = dict(os.environ)
-    with linking.loaded_libraries_can_be_linked():
+    with linking.driver_can_be_linked():
         assert dict(os.environ) == before
 
 

@@ -40,10 +40,11 @@ def test_most_that_fit_are_found_in_few_tries(expected: int, really: int, tries:
 
 @pytest.fixture
 def service() -> Service:
-    """Four slots of 8 MiB, and nothing that an earlier test left to the allocator."""
+    """Four slots of 8 MiB, and nothing that an earlier test left to the allocator or its peak."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
     changes = {"max_batch": 4, "capture_sizes": [4], "context_tokens": 16384, "num_kv_heads": 2, "head_size": 32, "hidden_size": 64}
     model = build({**node("model", "tiny"), **changes}, "model")
     made = Service(model.load("cuda", "fp32"), model, build(node("mode", "eager"), "mode"), plan_for([4], [32], 16384), "cuda", "fp32")

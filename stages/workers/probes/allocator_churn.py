@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 
 from stages.instruments import memory
-from stages.workers.probes.bench import Bench, answer, difference
+from stages.workers.probes.bench import Bench, answer, difference, relative_error
 from stages.workers.probes.probe import Document, Probe, held_to
 from stages.workers.service import Service
 
@@ -17,9 +17,15 @@ BLOCKS_OF_EACH = 4
 
 
 def _run(bench: Bench) -> Iterator[Document]:
-    """First what is free keeps its place; then it goes back to the device, so that others come into its place."""
+    """First what is free keeps its place; then it goes back to the device, so that others come into its place.
+
+    Memory that another tensor has taken already is not free: what was computed from it is wrong before, and stays the same.
+    """
     rows, subject = bench.sizes[-1], f"decode/{bench.sizes[-1]}"
-    before = answer(bench.service, rows)
+    before, exact = answer(bench.service, rows), answer(bench.reference, rows)
+    own = relative_error(answer(bench.eager, rows), exact)
+    yield held_to("before_the_churn", subject, relative_error(before, exact), bench.error_limit(own), 1, f"eager's own error {own:.3g}")
+    del exact
     gc.collect()
     for name, churn in (("allocator_churn", _overwrite), ("allocator_emptied", _hand_back)):
         seen = difference(answer(bench.service, rows, before_prefill=churn, before_decode=churn), before)
@@ -51,6 +57,6 @@ def _hand_back(service: Service) -> None:
 PROBE = Probe(
     name="allocator_churn",
     hazards=("a captured pointer was freed and reused (aiter#5393)", "host memory of a copy was reused (pytorch#146924)"),
-    about="between steps, overwrites free memory with NaN, then also hands it back; the answer stays the same, bit for bit",
+    about="between steps, overwrites free memory with NaN, then also hands it back; the answer was right, and stays the same, bit for bit",
     run=_run,
 )

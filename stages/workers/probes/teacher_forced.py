@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import torch
 
 from stages.workers.probes.bench import ERROR_MULTIPLE, TIE, Bench, admit, forced_decode
+from stages.workers.probes.divergence import Divergences, eager_variance
 from stages.workers.probes.probe import Document, Probe, held_to
 from stages.workers.service import generator_of, random_prompts
 
@@ -27,7 +28,7 @@ class Comparison:
 
     num_calls: int = 0
     squared: dict[str, float] = field(default_factory=_zeros)
-    divergence: dict[str, float] = field(default_factory=_zeros)
+    divergences: Divergences = field(default_factory=Divergences)
     reference_squared: float = 0.0
     num_unequal: int = 0
     num_tokens: int = 0
@@ -42,7 +43,7 @@ class Comparison:
         self.num_nonfinite += int((~torch.isfinite(mode)).sum())
         for name, logits in (("mode", mode), ("eager", eager)):
             self.squared[name] += float((logits.double() - exact).square().sum())
-            self.divergence[name] += kl_divergence(exact, logits.double())
+        self.divergences.add(mode.double(), eager.double(), exact)
         self.reference_squared += float(exact.square().sum())
         self._add_tokens(mode, exact, float((eager.double() - exact).abs().max()))
 
@@ -50,22 +51,12 @@ class Comparison:
         """Relative root-mean-square error of `mode` or `eager` against the reference."""
         return float((self.squared[name] / max(self.reference_squared, 1e-300)) ** 0.5)
 
-    def mean_divergence(self, name: str) -> float:
-        """Mean divergence a token, in nats."""
-        return self.divergence[name] / max(self.num_tokens, 1)
-
     def _add_tokens(self, mode: torch.Tensor, exact: torch.Tensor, noise: float) -> None:
         """A greedy token may differ only where the reference's margin is within eager's own noise."""
         best, chosen = exact.amax(dim=-1), mode.argmax(dim=-1)
         given_up = best - exact.gather(1, chosen[:, None])[:, 0]
         self.num_tokens += len(chosen)
         self.num_token_faults += int((given_up > TIE * noise + 1e-12).sum())
-
-
-def kl_divergence(exact: torch.Tensor, logits: torch.Tensor) -> float:
-    """Sum over rows of KL(softmax(exact) || softmax(logits)), in nats."""
-    known, seen = exact.log_softmax(dim=-1), logits.log_softmax(dim=-1)
-    return float((known.exp() * (known - seen)).sum())
 
 
 def visits(bench: Bench) -> list[str]:
@@ -79,8 +70,9 @@ def _run(bench: Bench) -> Iterator[Document]:
     seen: dict[str, Comparison] = {}
     for shape in visits(bench):
         _compare(bench, shape, seen.setdefault(shape, Comparison()))
+    variance = ERROR_MULTIPLE[bench.precision] ** 2 * eager_variance(comparison.divergences for comparison in seen.values())
     for shape, comparison in seen.items():
-        yield from _checks(bench, shape, comparison)
+        yield from _checks(bench, shape, comparison, variance)
 
 
 def _compare(bench: Bench, shape: str, comparison: Comparison) -> None:
@@ -105,12 +97,12 @@ def _compare_decode(bench: Bench, rows: int, comparison: Comparison) -> None:
         comparison.add(*(forced_decode(service, forced) for service in bench.trio))
 
 
-def _checks(bench: Bench, shape: str, seen: Comparison) -> Iterator[Document]:
+def _checks(bench: Bench, shape: str, seen: Comparison, variance: float) -> Iterator[Document]:
     own, calls = seen.error("eager"), seen.num_calls
     yield held_to("teacher_forced_logits", shape, seen.error("mode"), bench.error_limit(own), calls, f"eager's own error {own:.3g}")
-    own = seen.mean_divergence("eager")
-    limit = ERROR_MULTIPLE[bench.precision] ** 2 * max(own, 0.0) + KL_FLOOR[bench.precision]
-    yield held_to("kl_divergence", shape, seen.mean_divergence("mode"), limit, calls, f"nats a token, eager's own {own:.3g}")
+    apart, floor = seen.divergences, KL_FLOOR[bench.precision]
+    reason = f"nats a token, eager's own {apart.mean('eager'):.3g}"
+    yield held_to("kl_divergence", shape, apart.mean("mode"), apart.limit(variance) + floor, calls, reason)
     yield held_to("greedy_tokens", shape, seen.num_token_faults, 0, calls, f"of {seen.num_tokens} tokens")
     yield held_to("finite_logits", shape, seen.num_nonfinite, 0, calls)
     if bench.service.mode.transform == "none":
