@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.planted.outcomes import FAULTS
+
 ROOT = Path(__file__).resolve().parents[1]
 STUDIES = ROOT / "reports" / "studies"
 STUDY = json.loads((STUDIES / "h200-llama-1b" / "study.json").read_text(encoding="utf-8"))
@@ -43,6 +45,30 @@ def test_other_engines_tokens_are_those_measured() -> None:
     lines = [" | ".join(f"{row[batch]:,.0f}" for batch in BATCHES) for row in times]
     table = _table("h200-decoder/decoder.json")
     assert [" | ".join(cells[1:]) for cells in table] == lines
+
+
+def test_cost_of_an_adapter_is_that_measured() -> None:
+    steps = {
+        file: {cell.split()[0]: found["steps"] for cell, found in json.loads((STUDIES / file).read_text(encoding="utf-8"))["cells"].items()}
+        for file in ("h200-decoder/decoder.json", "h200-decoder/adapter.json")
+    }
+    without, with_adapter = (found["compile_cuda_graph"] for found in steps.values())
+    more = [with_adapter[batch]["pipelined_us"] - without[batch]["pipelined_us"] for batch in BATCHES]
+    rows = {cells[0]: cells[1:] for cells in _table("h200-decoder/adapter.json")}
+    assert rows.pop("more than without") == [f"{us:,.0f}" for us in more]
+    for mode, times in rows.items():
+        assert times == [f"{steps['h200-decoder/adapter.json'][mode][batch]['pipelined_us']:,.0f}" for batch in BATCHES]
+
+
+def test_every_planted_fault_of_the_path_was_detected_on_a_gpu_and_no_twin_raised() -> None:
+    rows = json.loads((STUDIES / "h200-proof" / "faults.json").read_text(encoding="utf-8"))["rows"]
+    assert {row["outcome"] for row in rows} == {"detected", "raises nothing"}
+    for kind in ("fault", "twin"):
+        assert {fault for row in rows if row["kind"] == kind for fault in row["faults"]} == set(FAULTS)
+    assert {row["test"] for row in rows if row["kind"] == "fault" and "NVIDIA" not in row["on"]} == {
+        "test_trees_on_a_cpu_are_unavailable",
+        "test_trees_that_do_not_say_that_they_need_cuda_are_refuted",
+    }
 
 
 def test_coverage_and_churn_of_the_proof_are_those_of_the_studys_report() -> None:
