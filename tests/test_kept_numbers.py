@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.planted.outcomes import FAULTS
+from tests.quoted_tables import quoted_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 STUDIES = ROOT / "reports" / "studies"
@@ -17,10 +18,8 @@ BATCHES = ("1", "8", "64")
 CACHES = ("cold", "warm", "artifact")
 
 
-def _table(study: str) -> list[list[str]]:
-    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    table = text.split(f"<!-- from reports/studies/{study} -->")[1].split("\n\n")[0]
-    return [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("| ")][2:]
+def _table(source: str) -> list[list[str]]:
+    return quoted_rows("docs/performance.md", source)
 
 
 @pytest.mark.parametrize("row", _table("h200-llama-1b/study.json"), ids=lambda row: row[0])

@@ -9,24 +9,22 @@ from typing import Any
 
 import pytest
 
+from tests.quoted_tables import quoted_rows
+
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def rows() -> list[list[str]]:
-    table = README.split("<!-- from reports/studies/")[1].split("![")[0]
-    lines = [line for line in table.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+(SOURCE,) = re.findall(r"<!-- from reports/studies/(\S+) -->", README)
+"""The study that its table comes from."""
 
 
 def study() -> dict[str, Any]:
-    match = re.search(r"<!-- from (reports/studies/\S+) -->", README)
-    assert match, "the README names the study that its table comes from"
-    document: dict[str, Any] = json.loads((ROOT / match.group(1)).read_text(encoding="utf-8"))
+    document: dict[str, Any] = json.loads((ROOT / "reports" / "studies" / SOURCE).read_text(encoding="utf-8"))
     return document
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", quoted_rows("README.md", SOURCE), ids=lambda row: row[0])
 def test_row_of_the_result_table_is_in_the_kept_study(row: list[str]) -> None:
     mode, path, answers, cold, warm, decode, sequence, goodput = row
     found = study()["modes"][mode]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stages.analysis.startup_causes import judged_again
+from stages.core.cache_proof import judged_again
 from stages.core.errors import UserError
 from stages.core.records import base
 from stages.core.records.answer import AttributionRecord

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stages.core.cache_proof import LEAST_TUNING_S, prove
-from stages.core.records.startup import Start, Startup
+from stages.core.cache_proof import LEAST_TUNING_S
+from stages.core.records.startup import Start
 
 TUNED_AGAIN = (
     "every graph came from the cache, yet {seconds:.3g} s went into tuning kernels again: torch 2.11 repeats the coordinate descent of"
@@ -18,15 +18,3 @@ def known_cause(start: Start) -> str:
     if start.proved or start.cache == "cold" or not all_hit or tuning_s < LEAST_TUNING_S:
         return ""
     return TUNED_AGAIN.format(seconds=tuning_s)
-
-
-def judged_again(startup: Startup, transform: str) -> Startup:
-    """The starts by today's rule, so that studies of different days are judged alike; what was not confirmed stays as it was."""
-    return startup.model_copy(update={"starts": [_judged_again(start, transform) for start in startup.starts]})
-
-
-def _judged_again(start: Start, transform: str) -> Start:
-    verdict, proof = prove(start.cache, start.cache_use, start.phases, transform, start.artifact_bytes)
-    if not start.proved or verdict == "confirmed":
-        return start
-    return start.model_copy(update={"verdict": verdict, "proved": False, "proof": proof})

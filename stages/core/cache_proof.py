@@ -5,7 +5,7 @@ Counters alone prove nothing: a cached graph with a missing kernel hits and stil
 
 from __future__ import annotations
 
-from stages.core.records.startup import CacheUse, Phases, StartVerdict
+from stages.core.records.startup import CacheUse, Phases, Start, Startup, StartVerdict
 
 _NO_CACHE = ("none", "dynamo")
 _COMPILED_AGAIN_S = 1.0
@@ -32,6 +32,18 @@ def prove(cache: str, use: CacheUse, phases: Phases, transform: str, artifact_by
     if use.fx_graph_hits + use.aot_autograd_hits + use.num_packages_loaded == 0:
         return "not_proven", "no hit in a compile cache was counted"
     return "confirmed", _hits(use, phases)
+
+
+def judged_again(startup: Startup, transform: str) -> Startup:
+    """The starts by today's rule, so that studies of different days are judged alike; what was not confirmed stays as it was."""
+    return startup.model_copy(update={"starts": [_judged_again(start, transform) for start in startup.starts]})
+
+
+def _judged_again(start: Start, transform: str) -> Start:
+    verdict, proof = prove(start.cache, start.cache_use, start.phases, transform, start.artifact_bytes)
+    if not start.proved or verdict == "confirmed":
+        return start
+    return start.model_copy(update={"verdict": verdict, "proved": False, "proof": proof})
 
 
 def _cold(use: CacheUse) -> tuple[StartVerdict, str]:

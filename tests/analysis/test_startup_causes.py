@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from stages.analysis.startup_causes import judged_again, known_cause
+from stages.analysis.startup_causes import known_cause
 from stages.analysis.study_modes import _starts
+from stages.core.cache_proof import judged_again
 from stages.core.records.startup import CacheUse, Phases, Start, Startup
 
 HIT = {"fx_graph_hits": 5, "aot_autograd_hits": 5, "num_kernels_before": 1541, "num_kernels_after": 1675}
