@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.decoder import main, report
+from benchmarks.decoder import main
 from benchmarks.decoder_cell import PROFILED_CALLS, REST, group_of, kernel_table
+from benchmarks.decoder_tables import report
 from stages.core.errors import UserError
 from stages.instruments.profile_reading import ProfiledCalls
 
