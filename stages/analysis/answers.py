@@ -10,6 +10,9 @@ from stages.analysis.reading import StudyRecords
 from stages.analysis.speedups import cells_of, compared, repeats, used_factorials
 from stages.core.records.answer import Answer, Bottleneck, Floor, ModeAnswer, SequenceTimes, ShapeTimes
 from stages.core.records.lifetime import BreakEven, Lifetime
+from stages.core.records.plan import Plan
+from stages.core.records.steps import SequenceRun
+from stages.core.sampling import sampled_steps
 
 WorkOf = Callable[[int, int], floors.Work]
 """(decode batch, context tokens) -> the least work of one step."""
@@ -60,17 +63,19 @@ def sequence(records: StudyRecords, mode: str) -> SequenceTimes | None:
                 sequence_s=mean_us.model_copy(update=in_s),
                 num_steps=rotations.sequence_steps,
                 steps_in_trace=rotations.sequence_steps_in_trace,
-                tokens_per_s=(run.num_decode_steps * _mean_active(records) + run.num_steps - run.num_decode_steps) / in_s["value"],
+                tokens_per_s=tokens / in_s["value"] if (tokens := _sampled_tokens(records.plan, run)) else None,
                 vs_baseline=compared(records, mode, rotations, cell, turns.SEQUENCE),
             )
     return None
 
 
-def _mean_active(records: StudyRecords) -> float:
-    """Mean active sequences of the plan's decode steps: tokens that one decode step makes."""
-    decode = [run for run in records.plan.runs if run.phase == "decode"]
-    num_steps = sum(run.count for run in decode)
-    return sum(run.size * run.count for run in decode) / num_steps if num_steps else 0.0
+def _sampled_tokens(plan: Plan, run: SequenceRun) -> int | None:
+    """Tokens that the sampled steps of the plan make: one a prefill, one an active sequence of a decode step."""
+    steps = [step for step in plan.runs for _ in range(step.count)]
+    wanted = [steps[index] for index in sampled_steps(len(steps), run.num_steps)]
+    decode = [step.size for step in wanted if step.phase == "decode"]
+    is_sample = len(wanted) == run.num_steps and len(decode) == run.num_decode_steps
+    return sum(decode) + len(wanted) - len(decode) if is_sample else None
 
 
 def _bottlenecks(records: StudyRecords, mode: str, steps: Mapping[str, ShapeTimes]) -> dict[str, Bottleneck]:

@@ -45,6 +45,11 @@ def _contended(found: Conditions, device: str) -> list[str]:
     return reasons
 
 
+def timed(rotations: Rotations, shape: str) -> list[Block]:
+    """The blocks of one shape that were timed and not voided."""
+    return [block for block in rotations.blocks if block.shape == shape and not block.voided and block.wall_us]
+
+
 def kept(blocks: Sequence[Block], device: str) -> list[Block]:
     """The blocks of one shape that count: those with no mark, or all, where a cell would lose more than half of its own."""
     good = [block for block in blocks if not marks(block, device)]
@@ -57,14 +62,16 @@ def sentences(rotations: Rotations) -> list[str]:
     """What a reader must know: blocks left out, shapes under a regime throughout, cells that did not settle."""
     out: Counter[str] = Counter()
     regimes: list[str] = []
+    num_timed = 0
     for shape in dict.fromkeys(block.shape for block in rotations.blocks):
-        blocks = [block for block in rotations.blocks if block.shape == shape]
+        blocks = timed(rotations, shape)
+        num_timed += len(blocks)
         bad = [block for block in blocks if marks(block, rotations.device)]
         if len(kept(blocks, rotations.device)) == len(blocks):
             regimes += [f"{shape} ({_listed(_kinds(bad, rotations.device))} of {len(blocks)})"] if bad else []
         else:
             out += _kinds(bad, rotations.device)
-    said = [f"blocks left out: {_listed(out)} of {len(rotations.blocks)}"] if out else []
+    said = [f"blocks left out: {_listed(out)} of {num_timed}"] if out else []
     if regimes:
         said.append(f"blocks kept although marked, because too few others are left: {', '.join(regimes)}")
     return said + _not_settled(rotations)
@@ -74,7 +81,7 @@ def switch_costs_us(rotations: Rotations) -> dict[str, float]:
     """What the first call after another cell had the device takes more than a timed one, us: the median over a mode's blocks."""
     found: dict[str, list[float]] = {}
     for block in rotations.blocks:
-        if block.first_call_us is not None and block.wall_us:
+        if block.first_call_us is not None and block.wall_us and not block.voided:
             found.setdefault(block.mode, []).append(block.first_call_us - median(block.wall_us))
     return {mode: median(values) for mode, values in found.items()}
 

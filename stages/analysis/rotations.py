@@ -45,8 +45,7 @@ def is_twin(cell: str) -> bool:
 
 def counted(rotations: Rotations, shape: str) -> list[Block]:
     """Blocks at one shape that count: not voided, nor left out for the conditions they ran under."""
-    blocks = [block for block in rotations.blocks if block.shape == shape and not block.voided and block.wall_us]
-    return conditions.kept(blocks, rotations.device)
+    return conditions.kept(conditions.timed(rotations, shape), rotations.device)
 
 
 def voided(rotations: Rotations) -> list[str]:

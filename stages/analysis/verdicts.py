@@ -83,7 +83,7 @@ def choose(found: list[Candidate]) -> Choice | None:
         return None
     ranked = sorted(found, key=lambda candidate: -candidate.completions)
     first = ranked[0]
-    if first.high <= 0:
+    if first.completions <= 0:  # what a lucky start of another mode might have served ranks nothing
         return _choice(UNDECIDED, first, None, "no mode is ready within this lifetime, or none meets the limits at this rate")
     tied = [candidate for candidate in ranked if equal(first, candidate)]
     if len(tied) == 1:

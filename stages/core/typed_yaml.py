@@ -26,6 +26,8 @@ def load_yaml(file: Path) -> Any:
     """Read YAML. Raises UserError when the file is missing or broken."""
     try:
         return OmegaConf.to_container(OmegaConf.load(file), resolve=True)
+    except IsADirectoryError as error:
+        raise UserError(str(file), "must be a YAML file", "a folder", "Name the file in it.") from error
     except FileNotFoundError as error:
         raise UserError(str(file), "must exist", "no such file", "Run dvc repro, or restore it from git.") from error
     except OSError as error:

@@ -73,9 +73,9 @@ class CompilePhases:
             return
         self._wrap(logger)
 
-    def total_s(self) -> float:
-        """Seconds in all phases together."""
-        return sum(self.seconds.values())
+    def total_s(self, without: str = "") -> float:
+        """Seconds in all phases together, or in all but one."""
+        return sum(seconds for phase, seconds in self.seconds.items() if phase != without)
 
     def begin(self, event: str) -> None:
         """Enter a timed region. Regions with an unknown name count for the region around them."""

@@ -13,20 +13,20 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from statistics import median, quantiles
+from statistics import median
 from typing import Any
 
 import torch
 
 from stages.core.build import build
 from stages.core.records.startup import MiddleWay
+from stages.core.service_levels import tails
 from stages.instruments.absent_device import own_stand_in
 from stages.instruments.compile_phases import CompilePhases
 from stages.workers.service import Service
 from stages.workers.starting import CALLS_BEFORE_CAPTURE
 
 ALONE_S = 1.0
-FEWEST_FOR_P99 = 459
 
 
 class Compiling(threading.Thread):
@@ -96,7 +96,7 @@ def switch(service: Service, mode: Mapping[str, Any], precision: str, num_thread
         switch_gap_s=gaps[-1],
         eager_alone_ms=median(alone_ms),
         eager_during_ms=median(during_ms),
-        eager_during_p99_ms=quantiles(during_ms, n=100)[98] if len(during_ms) >= FEWEST_FOR_P99 else None,
+        eager_during_p99_ms=tails(during_ms)[1],
         mode_after_ms=median(serving.serve_for(ALONE_S)),
         num_steps_before=len(during_ms),
         extra_bytes=sum(tensor.numel() * tensor.element_size() for tensor in (*copy.keys, *copy.values)),

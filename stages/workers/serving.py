@@ -58,13 +58,18 @@ def serve(
             loop.step()
     return {
         "requests": [sequence.document() for sequence in sequences],
-        "energy_j": None if energy_j is None else (hardware.energy_j() or energy_j) - energy_j,
+        "energy_j": _spent(energy_j, hardware.energy_j()) if service.device == "cuda" else None,
         "peak_bytes": memory.peak_bytes(),
         "max_active": max_active,
         "sampled": sampled(sequences),
         "num_baseline_steps": service.num_baseline_calls() - given_before,
         **found(loop, sequences),
     }
+
+
+def _spent(before: float | None, after: float | None) -> float | None:
+    """Joules between two readings; None where the driver gave only one."""
+    return None if before is None or after is None else after - before
 
 
 def found(loop: Loop, sequences: list[Sequence]) -> dict[str, Any]:

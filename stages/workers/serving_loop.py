@@ -18,6 +18,8 @@ from stages.workers.served_sequence import Sequence, note_tokens
 from stages.workers.service import Service
 
 IDLE_SLEEP_S = 0.0005
+RECORDING = "record_s"
+"""The phase of CUDAGraph Trees' recordings; all others are of the compiler."""
 
 
 @dataclass
@@ -59,7 +61,7 @@ class Loop:
             self.queue.append(self.waiting.popleft())
         self._sample_memory(now_s)
         phases = self.service.instruments["phases"]
-        compiled_s, recorded_s, here = phases.total_s(), phases.seconds.get("record_s", 0.0), self.active.copy()
+        worked_s, compiled_s, here = phases.total_s(), phases.total_s(without=RECORDING), self.active.copy()
         if self.queue and len(self.active) < self.max_active:
             here.append(self.queue[0])
             self._prefill(self.queue.popleft())
@@ -69,13 +71,11 @@ class Loop:
             time.sleep(min(IDLE_SLEEP_S, max(0.0, self.waiting[0].arrival_s - now_s)))
             return
         self.busy_s += self.now_s() - now_s
-        spent_s = phases.total_s() - compiled_s
         if self.pauses.notable_since():
             self._mark("garbage_collection", here)
-        if spent_s > 0:
-            only_recorded = phases.seconds.get("record_s", 0.0) - recorded_s >= spent_s
+        if phases.total_s() > worked_s:
             self.num_compiles += 1
-            self._mark("recording" if only_recorded else "compile", here)
+            self._mark("compile" if phases.total_s(without=RECORDING) > compiled_s else "recording", here)
 
     def _sample_memory(self, now_s: float) -> None:
         if not self.memory_samples or now_s - self.memory_samples[-1][0] >= self.sample_every_s:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import torch
 
 from stages.core.records.plan import Request
+from stages.core.sampling import sampled_steps as sampled_indices
 from stages.instruments.clocks import device_us, wall_us
 from stages.instruments.contention import Stretch
 from stages.traces.planning import padded
@@ -19,7 +19,6 @@ from stages.workers.service import Service
 from stages.workers.voiding import Window
 
 SETTLING_CALLS = 3
-NUM_WINDOWS = 10
 
 
 def time_block(service: Service, shape: str, num_calls: int, pipelined_calls: int, context_tokens: int) -> dict[str, Any]:
@@ -66,15 +65,9 @@ def time_sequence(
 
 
 def sampled_steps(service: Service, requests: list[dict[str, Any]], num_steps: int, plan_settings: dict[str, Any]) -> list[tuple[str, int]]:
-    """(shape, tokens to read) of `num_steps` steps in ten windows spread evenly over the trace's sequence (all, if fewer)."""
-    total = service.plan.num_steps
-    if num_steps >= total:
-        return list(_all_steps(service, requests, plan_settings))
-    window = max(1, num_steps // NUM_WINDOWS)
-    starts = {round(index * (total - window) / (NUM_WINDOWS - 1)) for index in range(NUM_WINDOWS)}
-    wanted = {index for start in starts for index in range(start, start + window)}
-    steps = islice(enumerate(_all_steps(service, requests, plan_settings)), max(wanted) + 1)
-    return [step for index, step in steps if index in wanted]
+    """(shape, tokens to read) of about `num_steps` steps in ten windows spread evenly over the trace's sequence (all, if fewer)."""
+    wanted = sampled_indices(service.plan.num_steps, num_steps)
+    return [step for index, step in enumerate(_all_steps(service, requests, plan_settings)) if index in wanted]
 
 
 def _all_steps(service: Service, requests: list[dict[str, Any]], plan_settings: dict[str, Any]) -> Iterator[tuple[str, int]]:

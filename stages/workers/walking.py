@@ -39,7 +39,6 @@ def walk(service: Service, requests: list[dict[str, Any]], max_steps: int, plan_
         **ledger.document(),
         "backends": counters.backends,
         "missing": counters.missing,
-        "log": {name: lines[:50] for name, lines in log.lines.items()},
         "skips": log.skips()[:20],
         "said": [[kind, text, count] for (kind, text), count in Counter(log.said).items()][:100],
         "memory_samples": samples,

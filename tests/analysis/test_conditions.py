@@ -56,6 +56,13 @@ def test_throttled_block_is_left_out_of_the_times_and_counted() -> None:
     assert conditions.sentences(found) == ["blocks left out: 1 throttled of 4"]
 
 
+def test_voided_blocks_are_none_of_those_that_conditions_leave_out() -> None:
+    voided = [block("E", turn, 100.0, GOOD, voided="the compiler ran") for turn in range(2)]
+    found = timed([*voided, block("E", 2, 100.0, SLOW_CLOCK), block("E", 3, 100.0, SLOW_CLOCK)])
+    assert len(rotations.counted(found, "decode/1")) == 2
+    assert conditions.sentences(found) == ["blocks kept although marked, because too few others are left: decode/1 (2 throttled of 2)"]
+
+
 def test_device_that_throttles_for_good_keeps_every_block_and_says_so() -> None:
     found = timed([block(cell, turn, 100.0, SLOW_CLOCK) for cell in ("E", "C") for turn in range(4)])
     assert len(rotations.counted(found, "decode/1")) == 8
@@ -85,3 +92,5 @@ def test_cell_that_never_settled_is_named() -> None:
 def test_switch_costs_what_the_first_call_takes_more_than_a_timed_one() -> None:
     blocks = [block("E", turn, 100.0, None, first_call_us=100.0 + extra) for turn, extra in enumerate((30.0, 40.0, 900.0))]
     assert conditions.switch_costs_us(timed([*blocks, block("R", 0, 10.0, None)])) == {"E": 40.0}
+    voided = block("E", 3, 100.0, None, first_call_us=5e6, voided="the compiler ran")
+    assert conditions.switch_costs_us(timed([voided, voided, *blocks])) == {"E": 40.0}

@@ -13,7 +13,8 @@ from stages.analysis.verdicts import Candidate, choose
 from stages.core.records.answer import Answer
 from stages.core.records.base import Host
 from stages.core.records.load import LoadRecord
-from tests.analysis.hand_made import Spec, example_records, records_of, times
+from stages.core.records.steps import SequenceRun
+from tests.analysis.hand_made import Spec, example_records, plan, records_of, times
 
 FACTORIAL = {"inductor_manual": {"E": "eager", "C": "compile", "R": "cuda_graph", "CR": "compile_cuda_graph"}}
 
@@ -254,6 +255,13 @@ def test_modes_that_no_rate_saturated_are_not_ranked_by_tpot() -> None:
     assert (alone.mode, alone.reason) == ("b", "most useful completions")
 
 
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)], ids=["as listed", "reversed"])
+def test_nothing_served_ranks_no_mode_in_any_order(order: slice) -> None:
+    found = choose([candidate("a", 0), candidate("b", 0)._replace(high=5)][order])
+    assert found is not None
+    assert (found.mode, found.reason.partition(" within")[0]) == ("undecided", "no mode is ready")
+
+
 def test_completions_are_not_told_apart_when_their_ranges_overlap() -> None:
     assert choose([candidate("a", 1000, 10, 30, 60), candidate("b", 900, 10, 30, 60)]).mode == "undecided"  # type: ignore[union-attr]
     assert choose([candidate("a", 1000, 10, 30, 40), candidate("b", 900, 10, 30, 40)]).mode == "a"  # type: ignore[union-attr]
@@ -285,6 +293,14 @@ def test_factorials_of_different_gpus_are_named_and_so_is_a_study_without_load()
     assert f"{', '.join(others)} on GPU-1234" in said
     assert any(text.endswith("nothing ran under load") for text in caveats)
     assert not any("requests/s" in text for text in caveats)
+
+
+def test_tokens_are_those_of_the_sampled_steps() -> None:
+    """Ten windows of one step: 0 is the prefill, 11 and 22 are decode steps of one sequence, seven are of three."""
+    made = plan({1: 20, 3: 75}, {8: 5})
+    run = SequenceRun(cell="E", mode="eager", set_index=0, rotation_index=0, sequence_s=1.0, num_steps=10, num_decode_steps=9)
+    assert answers._sampled_tokens(made, run) == 1 + 2 * 1 + 7 * 3
+    assert answers._sampled_tokens(made, run.model_copy(update={"num_decode_steps": 8})) is None, "another sample than the plan's"
 
 
 def test_step_times_and_speedups_of_the_example_are_those_it_was_made_from() -> None:

@@ -73,6 +73,9 @@ def test_a_study_without_the_baseline_is_refused(tmp_path: Path) -> None:
         ({"slo": {"tpot_ms": float("nan")}}, "slo.tpot_ms: must be .*; got nan"),
         ({"slo": 5}, "params.yaml: slo: must be a mapping of the keys ttft_ms, tpot_ms; got 5"),
         ({"arrival_rates": []}, "arrival_rates: must "),
+        ({"arrival_rates": [12.34567, 12.34568]}, "arrival_rates: must not list anything twice; got 12.3457"),
+        ({"arrival_rates": [4, 4.0]}, "arrival_rates: must not list anything twice; got 4"),
+        ({"lifetimes_s": [1e6, 1000001]}, "lifetimes_s: must not list anything twice; got 1e\\+06"),
         ({"arrival_rates": ["fast"]}, "arrival_rates: must be positive numbers .*; got fast"),
         ({"arrival_rates": [0]}, "arrival_rates: must be positive numbers"),
         ({"arrival_rates": [True]}, "arrival_rates: must be positive numbers"),
@@ -112,6 +115,11 @@ def test_file_that_is_not_text_is_one_user_error(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(UserError, match=r"must be YAML"):
         read_params(tmp_path / "params.yaml")
+
+
+def test_folder_is_one_user_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"must be a YAML file; got a folder"):
+        read_params(tmp_path)
 
 
 def test_missing_file_is_one_user_error(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+import stages.workers.service
 from stages.workers.checking import check
 from stages.workers.probes.bench import set_up
 from stages.workers.service import Service
@@ -108,6 +109,16 @@ def test_fault_of_one_shape_is_named_with_that_shape(make_service: MakeService) 
     service.steps["decode/8"] = perturbed(service, service.steps["decode/8"])
     subjects = {subject for name, subject in failed(service) if name in ("teacher_forced_logits", "bit_identical_to_eager")}
     assert subjects == {"decode/8"}
+
+
+def test_service_that_runs_one_sequence_more_at_the_largest_size_is_caught(
+    make_service: MakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = make_service("known_answer")
+    monkeypatch.setattr(
+        stages.workers.service, "_padded", lambda size, sizes: min([one for one in sizes if one >= size], default=sizes[-1])
+    )
+    assert {subject for name, subject in failed(service) if name == "past_the_largest"} == {"9 sequences, prompt of 65"}
 
 
 def test_logits_that_are_no_numbers_fail(make_service: MakeService) -> None:

@@ -11,7 +11,7 @@ import pytest
 from stages.core.records.load import ServedRequest
 from stages.core.service_levels import meets
 from stages.workers.served_runs import summary
-from stages.workers.serving import serve
+from stages.workers.serving import _spent, serve
 from tests.workers.conftest import MakeService
 
 LENGTHS = [(5, 4), (12, 1), (32, 7), (3, 2), (9, 5), (20, 3)]
@@ -94,6 +94,26 @@ def test_compilation_marks_the_requests_it_hit(make_service: MakeService) -> Non
     document = serve(service, requests()[:1], rate_factor=1, duration_s=1, grace_s=30)
     assert document["num_compiles_during"] == LENGTHS[0][1] - 1
     assert served(document)[0].hit_by == "compile"
+
+
+@pytest.mark.parametrize("before_s", [0.0, 3.1, 1.7, 12.3])
+def test_recordings_are_no_compiles_whatever_was_spent_before(before_s: float, make_service: MakeService) -> None:
+    service = make_service("tiny")
+    decode, phases = service.steps["decode/1"], service.instruments["phases"]
+    phases.seconds |= {"dynamo_s": before_s, "inductor_s": before_s / 3, "record_s": 0.4}
+
+    def recording() -> Any:
+        phases.seconds["record_s"] += 0.021
+        return decode()
+
+    service.steps["decode/1"] = recording
+    document = serve(service, requests()[:1], rate_factor=1, duration_s=1, grace_s=30)
+    assert served(document)[0].hit_by == "recording"
+
+
+def test_energy_needs_both_readings() -> None:
+    assert _spent(5.0, 7.5) == 2.5
+    assert _spent(5.0, None) is _spent(None, 7.5) is None
 
 
 def request(**changes: Any) -> ServedRequest:

@@ -64,12 +64,12 @@ class ShapeTimes(Document):
 
 
 class SequenceTimes(Document):
-    """The headline: one pass over the sampled step sequence."""
+    """The headline: one pass over the sampled step sequence. `tokens_per_s`: None where the pass was not the plan's sample."""
 
     sequence_s: Estimate
     num_steps: int
     steps_in_trace: int
-    tokens_per_s: float
+    tokens_per_s: float | None
     vs_baseline: VsBaseline | None
 
 

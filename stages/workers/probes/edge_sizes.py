@@ -37,7 +37,7 @@ def _past_the_largest(service: Service) -> Document:
 def _is_refused(call: Callable[[], Any]) -> bool:
     try:
         call()
-    except (AssertionError, IndexError):
+    except (AssertionError, IndexError, RuntimeError):
         return True
     return False
 
