@@ -14,6 +14,9 @@ from tests.quoted_tables import quoted_rows
 ROOT = Path(__file__).resolve().parents[1]
 STUDIES = ROOT / "reports" / "studies"
 STUDY = json.loads((STUDIES / "h200-llama-1b" / "study.json").read_text(encoding="utf-8"))
+DECODER = json.loads((STUDIES / "h200-decoder" / "decoder.json").read_text(encoding="utf-8"))
+CELL = DECODER["cells"]["compile_cuda_graph split_kv/written_out"]
+BANDWIDTH = CELL["ceilings"]["bandwidth_bytes_per_s"]
 BATCHES = ("1", "8", "64")
 CACHES = ("cold", "warm", "artifact")
 
@@ -29,7 +32,7 @@ def test_step_times_of_the_decoder_are_those_of_the_study(row: list[str]) -> Non
         found = [STUDY["modes"]["eager"]["floor"][batch]["floor_us"] for batch in BATCHES]
     else:
         found = [STUDY["modes"][name]["steady_state"]["decode"][batch]["pipelined_us"]["median"] for batch in BATCHES]
-    assert times[: len(BATCHES)] == [f"{value:,.0f}" for value in found]
+    assert times == [f"{value:,.0f}" for value in found]
 
 
 def test_every_mode_is_in_the_decoders_table() -> None:
@@ -37,13 +40,35 @@ def test_every_mode_is_in_the_decoders_table() -> None:
 
 
 def test_other_engines_tokens_are_those_measured() -> None:
-    found = json.loads((STUDIES / "h200-decoder" / "decoder.json").read_text(encoding="utf-8"))
-    steps = found["cells"]["compile_cuda_graph split_kv/written_out"]["steps"]
-    ours = {batch: step["token_us"] for batch, step in steps.items()}
-    times = [ours, *(found["peers"][name]["token_us"] for name in ("transformers", "transformers_eager"))]
+    ours = {batch: step["token_us"] for batch, step in CELL["steps"].items()}
+    times = [ours, *(DECODER["peers"][name]["token_us"] for name in ("transformers", "transformers_eager"))]
     lines = [" | ".join(f"{row[batch]:,.0f}" for batch in BATCHES) for row in times]
     table = _table("h200-decoder/decoder.json")
     assert [" | ".join(cells[1:]) for cells in table] == lines
+
+
+def test_kernels_of_a_step_are_those_measured_and_sum_to_the_step() -> None:
+    groups = {batch: CELL["kernels"][batch]["groups"] for batch in BATCHES}
+    rows = zip(("matrix products", "attention", "elementwise and rest"), _table("h200-decoder/decoder.json kernels"), strict=True)
+    for group, (_, kernels, *cells) in rows:
+        found = [groups[batch][group] for batch in BATCHES]
+        assert kernels == " / ".join(f"{one['count']:.0f}" for one in found)
+        assert cells == [shown for one in found for shown in (f"{one['time_us']:,.0f}", _of_bandwidth(one["bytes_per_s"]))]
+    for batch, by_group in groups.items():
+        total_us = sum(one["time_us"] for one in by_group.values())
+        assert total_us == pytest.approx(CELL["steps"][batch]["pipelined_us"], rel=0.01)
+
+
+def test_products_of_the_layers_take_longer_than_their_bytes_need_and_that_of_the_head_does_not() -> None:
+    products = [kernel for kernel in CELL["kernels"]["1"]["kernels"] if kernel["group"] == "matrix products"]
+    (head_us,) = [kernel["time_us"] for kernel in products if round(kernel["count"]) == 1]
+    head_bytes = STUDY["model"]["vocab_size"] * STUDY["model"]["hidden_size"] * 2
+    needed_us = [1e6 * num / BANDWIDTH for num in (head_bytes, CELL["kernels"]["1"]["groups"]["matrix products"]["bytes"] - head_bytes)]
+    layers_us = sum(kernel["time_us"] for kernel in products) - head_us
+    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    assert f"the head's ({head_bytes / 1e6:.0f} MB)" in text
+    assert head_us == pytest.approx(needed_us[0], rel=0.01)
+    assert f"each of the 64 in the layers {(layers_us - needed_us[1]) / 64:.1f} us more" in text
 
 
 def test_cost_of_an_adapter_is_that_measured() -> None:
@@ -113,6 +138,10 @@ def _ready(entry: dict[str, Any] | None) -> str:
     if entry is None:
         return "–"
     return f"{entry['ready_s']:.1f} ({entry['low_s']:.1f} to {entry['high_s']:.1f})" + ("" if entry["proved"] else ", refuted")
+
+
+def _of_bandwidth(bytes_per_s: float | None) -> str:
+    return "–" if bytes_per_s is None else f"{100 * bytes_per_s / BANDWIDTH:.0f} %"
 
 
 def _median_and_quartiles(values: list[float] | None) -> str:
