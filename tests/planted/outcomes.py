@@ -78,7 +78,7 @@ class Outcomes:
                 "test": report.nodeid.rpartition("::")[2],
                 "outcome": WORDS[str(said["kind"])][report.outcome],
                 "verdict": said.get("verdict", ""),
-                "reason": TEMPORARY.sub(".../", said.get("reason", skipped)),
+                "reason": TEMPORARY.sub(".../", str(said.get("reason", skipped))),
                 "seconds": round(report.duration, 1),
                 "on": self.machines[str(said["device"])],
                 "torch": self.torch,
