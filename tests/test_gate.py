@@ -71,6 +71,18 @@ def test_regression_since_the_named_baseline_fails(tmp_path: Path, monkeypatch: 
     assert line.startswith("compile: ready from warm (s) became worse since release")
 
 
+def test_load_that_collapsed_since_the_named_baseline_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPMODE_ROOT", str(tmp_path))
+    after = example(("eager", "compile"))
+    write_json(tmp_path / "reports" / "studies" / "release" / "study.json", after)
+    load = after["modes"]["compile"]["load"]
+    load |= {"max_goodput": None, "8": load["8"] | {"request_goodput": 0.0, "slo_attainment": 0.0}}
+    assert failures(after, params("compile", baseline="release")) == [
+        "compile: max goodput (1/s) became worse since release: 8 -> none",
+        "compile: goodput at 8 (1/s) became worse since release: 8 -> 0",
+    ]
+
+
 def test_baseline_that_does_not_exist_is_a_user_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPMODE_ROOT", str(tmp_path))
     with pytest.raises(UserError, match="must be one of latest"):

@@ -78,7 +78,7 @@ def _latencies(mode: Mapping[str, Any]) -> dict[str, float]:
 
 def _twins(study: Study) -> float:
     """The largest difference of an A/A pair; without pairs nothing vouches for the machine."""
-    lists = [at(found).get("twins") for found in at(study, "attribution").values()]
+    lists = [at(found, "twins").get("pairs") for found in at(study, "attribution").values()]
     ratios = [number(at(pair).get("ratio")) for pairs in lists if isinstance(pairs, list) for pair in pairs]
     found = [max(ratio, 1 / ratio) - 1 for ratio in ratios if ratio]
     return max(rules.SPEEDUP_DISTANCE, *found) if found else rules.UNVOUCHED_DISTANCE

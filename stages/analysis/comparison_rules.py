@@ -61,7 +61,7 @@ def shown(value: Any) -> str:
 def judged_ratio(before: Any, after: Any, distance: float, *, higher_is_better: bool) -> Judgement:
     """Judge after / before, both above 0; each side is a number or `{value, low, high}`. Intervals decide; else `distance` does."""
     first, second = interval(before), interval(after)
-    if first[1] != first[2] and second[1] != second[2]:
+    if have_intervals(before, after):
         low, high, margin = second[1] / first[2], second[2] / first[1], INTERVAL_MARGIN
         if low >= 1 - margin and high <= 1 + margin:
             return "same"
@@ -75,6 +75,11 @@ def judged_ratio(before: Any, after: Any, distance: float, *, higher_is_better: 
     return "undecided" if low != 1 or high != 1 else "same"
 
 
+def have_intervals(*sides: Any) -> bool:
+    """Whether every side has an interval, so that no distance is asked for."""
+    return all(low != high for _, low, high in map(interval, sides))
+
+
 def judged(
     section: str, mode: str, subject: str, pair: tuple[Any, Any], distance: float, *, higher_is_better: bool, why: str = ""
 ) -> list[Difference]:
@@ -84,6 +89,17 @@ def judged(
         return []
     judgement = judged_ratio(*pair, distance, higher_is_better=higher_is_better)
     return [Difference(section, mode, subject, shown(first), shown(second), judgement, why)]
+
+
+def delivered(
+    section: str, mode: str, subject: str, pair: tuple[Any, Any], distance: float, *, collapse: str = "", why: str = ""
+) -> list[Difference]:
+    """The row of what is served, more is better. Nothing (0 or None) on one side alone is judged too, and `collapse` is its why."""
+    first, second = (interval(side)[0] > 0 for side in pair)
+    if first == second:
+        return judged(section, mode, subject, pair, distance, higher_is_better=True, why=why)
+    before, after = ("none" if side is None else shown(interval(side)[0]) for side in pair)
+    return [Difference(section, mode, subject, before, after, "better" if second else "worse", collapse)]
 
 
 def counted(

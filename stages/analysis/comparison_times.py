@@ -8,7 +8,8 @@ from typing import Any
 
 from stages.analysis import comparison_rules as rules
 from stages.analysis.comparison_drift import CACHES, Yardstick
-from stages.analysis.comparison_rules import Difference, at, counted, judged, number, ranked, shown
+from stages.analysis.comparison_rules import Difference, at, counted, delivered, judged, number, ranked, shown
+from stages.core.service_levels import ATTAINMENT
 
 STARTUP, CACHE, STEADY, ANSWERS, LOAD, MEMORY = "startup", "caches", "steady_state", "correctness", "load", "memory"
 PHASE_SHARE = 0.05  # of A's ready time: a phase must move by that much
@@ -99,11 +100,11 @@ def steady_state(mode: str, before: Mapping[str, Any], after: Mapping[str, Any],
         speedups = [at(point, "vs_baseline") for point in (first[name], second[name])]
         if credited and all(speedups):
             pair = tuple({**side, "value": side.get("speedup")} for side in speedups)
-            why = "" if pair[0].get("low") and pair[1].get("low") else least.why(least.speedup, rules.SPEEDUP_DISTANCE)
+            why = "" if rules.have_intervals(*pair) else least.why(least.speedup, rules.SPEEDUP_DISTANCE)
             yield from judged(STEADY, mode, f"speed-up, {name}", (pair[0], pair[1]), least.speedup, higher_is_better=True, why=why)
         times = [point.get("sequence_s") or at(point, "wall_us").get("median") for point in (first[name], second[name])]
         unit = "s" if name == "sequence" else "us, median"
-        why = least.why(least.time, rules.TIME_DISTANCE)
+        why = "" if rules.have_intervals(*times) else least.why(least.time, rules.TIME_DISTANCE)
         yield from judged(STEADY, mode, f"time, {name} ({unit})", (times[0], times[1]), least.time, higher_is_better=False, why=why)
 
 
@@ -139,17 +140,32 @@ def load(mode: str, before: Mapping[str, Any], after: Mapping[str, Any], least: 
     first, second = at(before, "load"), at(after, "load")
     if not first or not second or first.get("slo") != second.get("slo"):
         return
-    highest = (first.get("max_goodput"), second.get("max_goodput"))
-    bound = any(side.get("max_goodput_is_lower_bound") for side in (first, second))
-    why = "a lower bound: no offered rate was missed" if bound else ""
-    yield from judged(LOAD, mode, "max goodput (1/s)", highest, rules.SPEEDUP_DISTANCE, higher_is_better=True, why=why)
-    for rate in (rate for rate in first if isinstance(first[rate], Mapping) and "request_goodput" in first[rate] and at(second, rate)):
+    common = [rate for rate in _rates(first) if rate in _rates(second)]
+    yield from _highest(mode, first, second, common)
+    for rate in common:
         yield from _at_rate(mode, rate, at(first, rate), at(second, rate), least)
+
+
+def _rates(load: Mapping[str, Any]) -> list[str]:
+    return [rate for rate, run in load.items() if "request_goodput" in at(run)]
+
+
+def _highest(mode: str, first: Mapping[str, Any], second: Mapping[str, Any], common: list[str]) -> Iterator[Difference]:
+    """None says that no rate met the limits. That counts if a search found none, or the other met one that both were offered."""
+    sides = (first, second)
+    met_one = any((number(at(side, rate).get("slo_attainment")) or 0.0) >= ATTAINMENT for side in sides for rate in common)
+    bound = any(side.get("max_goodput_is_lower_bound") for side in sides)
+    why = "a lower bound: no offered rate was missed" if bound else ""
+    if all("max_goodput" in side and (side["max_goodput"] or met_one or side.get("search")) for side in sides):
+        pair = (first["max_goodput"], second["max_goodput"])
+        yield from delivered(
+            LOAD, mode, "max goodput (1/s)", pair, rules.SPEEDUP_DISTANCE, collapse="none: no rate met the limits", why=why
+        )
 
 
 def _at_rate(mode: str, rate: str, first: Mapping[str, Any], second: Mapping[str, Any], least: Yardstick) -> Iterator[Difference]:
     goodput = (first.get("request_goodput"), second.get("request_goodput"))
-    yield from judged(LOAD, mode, f"goodput at {rate} (1/s)", goodput, rules.SPEEDUP_DISTANCE, higher_is_better=True)
+    yield from delivered(LOAD, mode, f"goodput at {rate} (1/s)", goodput, rules.SPEEDUP_DISTANCE)
     for name, percentile in _LATENCIES:
         pair = (at(first, name).get(percentile), at(second, name).get(percentile))
         subject = f"{name.removesuffix('_ms')} {percentile} at {rate} (ms)"

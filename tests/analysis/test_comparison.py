@@ -271,8 +271,68 @@ def test_start_is_judged_beyond_what_the_baselines_start_moved() -> None:
 def test_single_speedup_is_judged_beyond_the_worst_pair_of_twins() -> None:
     before, after = (single(study) for study in pair())
     for study in (before, after):
-        study["attribution"] = {"inductor_manual": {"twins": [{"ratio": 0.99}]}}
+        pair_off_by(study, 0.99)
     after["modes"]["compile"]["steady_state"]["sequence"]["vs_baseline"]["speedup"] *= 0.9
     assert ("compile", "speed-up, sequence") in judgements(before, after, "worse")
-    after["attribution"]["inductor_manual"]["twins"] = [{"ratio": 1.3}]
+    pair_off_by(after, 1.3)
     assert ("compile", "speed-up, sequence") not in judgements(before, after, "worse")
+
+
+def pair_off_by(study: Study, ratio: float) -> None:
+    """One A/A pair, as the study's own attribution holds it."""
+    factorial = study["attribution"]["inductor_manual"]
+    study["attribution"] = {"inductor_manual": factorial}
+    (one, *_) = factorial["twins"]["pairs"]
+    factorial["twins"] |= {"of": 1, "pairs": [one | {"ratio": ratio}]}
+
+
+def test_machine_is_not_named_where_intervals_on_both_sides_decided() -> None:
+    before, after = pair()
+    scale_decode(after["modes"]["eager"], 1.5)
+    scale_decode(after["modes"]["compile"], 1.5)
+    for size in after["modes"]["compile"]["steady_state"]["sequence"]["sequence_s"].keys() & {"value", "low", "high"}:
+        after["modes"]["compile"]["steady_state"]["sequence"]["sequence_s"][size] *= 1.2
+    rows = {row.subject: row for row in compare(before, after) if row.mode == "compile"}
+    assert rows["time, decode/8 (us, median)"].why == "single values: judged beyond 50 %, what the machine moved"
+    assert (rows["time, sequence (s)"].judgement, rows["time, sequence (s)"].why) == ("worse", "")
+
+
+def load_rows(before: Study, after: Study) -> dict[str, tuple[str, str, str]]:
+    """Judgement and both values of what `compile` serves."""
+    rows = [row for row in compare(before, after) if (row.section, row.mode) == ("load", "compile")]
+    return {row.subject: (row.judgement, row.before, row.after) for row in rows if "goodput" in row.subject}
+
+
+@pytest.mark.parametrize("nothing", [None, 0.0])
+def test_load_that_collapses_is_worse_and_one_that_comes_back_is_better(nothing: float | None) -> None:
+    before, after = pair()
+    load = after["modes"]["compile"]["load"]
+    load |= {"max_goodput": nothing, "8": load["8"] | {"request_goodput": 0.0, "slo_attainment": 0.0}}
+    shown = "none" if nothing is None else "0"
+    found = load_rows(before, after)
+    assert found["max goodput (1/s)"] == ("worse", "8", shown)
+    assert found["goodput at 8 (1/s)"] == ("worse", "8", "0")
+    assert found["goodput at 2 (1/s)"] == ("same", "2", "2")
+    found = load_rows(after, before)
+    assert found["max goodput (1/s)"] == ("better", shown, "8")
+    assert found["goodput at 8 (1/s)"] == ("better", "0", "8")
+
+
+def test_maximum_that_was_not_looked_for_where_the_other_study_met_it_is_no_collapse() -> None:
+    before, after = pair()
+    load = after["modes"]["compile"]["load"]
+    after["modes"]["compile"]["load"] = {key: load[key] for key in ("slo", "search", "12")} | {"max_goodput": None}
+    assert load_rows(before, after).keys() == {"goodput at 12 (1/s)"}
+    probe = {"arrival_rate_per_s": 1.0, "seed": 1, "request_goodput": 0.2, "slo_attainment": 0.2, "met": False}
+    after["modes"]["compile"]["load"]["search"] = [probe]
+    assert load_rows(before, after)["max goodput (1/s)"] == ("worse", "8", "none")
+
+
+def test_maximum_that_neither_study_has_is_no_row() -> None:
+    before, after = pair()
+    for study in (before, after):
+        study["modes"]["compile"]["load"]["max_goodput"] = None
+    assert "max goodput (1/s)" not in load_rows(before, after)
+    del after["modes"]["compile"]["load"]["max_goodput"]
+    before["modes"]["compile"]["load"]["max_goodput"] = 8.0
+    assert "max goodput (1/s)" not in load_rows(before, after)
