@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from stages.core.records.startup import Phases
 from stages.views import words
 from stages.views.badges import badges
+from stages.views.figures.ladder import GROUPS, grouped
 from stages.views.tables import first_calls, modes, service, starts
 from stages.views.tables.glance import glance
 
@@ -29,6 +31,14 @@ def without_starts(study: dict[str, Any]) -> dict[str, Any]:
         mode.pop("middle_way", None)
         (mode.get("lifetime") or {}).pop("replaced", None)
     return study
+
+
+def test_every_phase_of_a_start_is_in_one_bar_of_the_ladder(example: dict[str, Any]) -> None:
+    assert sorted(key for keys in GROUPS.values() for key in keys) == sorted([*Phases.model_fields, "unaccounted_s"])
+    start = example["modes"]["compile"]["startup"]["cold"]
+    start["phases"] = dict.fromkeys(Phases.model_fields, 1.0)
+    start["unaccounted_s"] = 0.5
+    assert sum(grouped(example, "compile", "cold").values()) == len(Phases.model_fields) + 0.5
 
 
 def test_fleet_cost_stands_by_mode_cache_state_and_interval(example: dict[str, Any]) -> None:

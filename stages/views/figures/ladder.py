@@ -13,8 +13,8 @@ from stages.views.drawing import Drawn, draw, from_zero, stacked
 GROUPS = {
     "import and device": ("import_s", "device_init_s"),
     "load weights": ("load_s",),
-    "Dynamo, AOTAutograd": ("dynamo_s", "aot_autograd_s"),
-    "Inductor, kernels": ("inductor_s", "kernel_compile_s"),
+    "Dynamo, AOTAutograd, export": ("export_s", "dynamo_s", "aot_autograd_s"),
+    "Inductor, kernels, packages": ("inductor_s", "kernel_compile_s", "package_load_s"),
     "autotune": ("autotune_s",),
     "record, capture": ("record_s", "capture_s"),
     "execute": ("execute_s",),
