@@ -43,6 +43,35 @@ def test_heat_says_who_went_on(example: dict[str, Any]) -> None:
     assert [cells[1:] for cells in standing.heats(example).rows] == [["1.00 s", "yes"], ["2.00 s", "no"]]
 
 
+@pytest.mark.parametrize(
+    ("reason", "went_on"),
+    [
+        ("refuted: 0 replays in 2,000 steps", "yes"),
+        ("wrong: same_tokens on decode failed", "yes"),
+        ("skipped: capture: no record", "yes"),
+        ("failed: correctness: it broke", "yes"),
+        ("skipped: no pass of the heat counts", "no"),
+        ("failed: a worker died", "no"),
+        ("unavailable: needs CUDA", "no"),
+    ],
+)
+def test_only_the_heat_says_who_did_not_go_on(reason: str, went_on: str, example: dict[str, Any]) -> None:
+    answer = example["attribution"]["inductor_manual"]
+    answer["heat"], answer["cells"] = {"compile": 1.0}, {"C": "compile"}
+    answer["cell_reasons"] = {"C": f"compile: {reason}"}
+    assert standing.heats(example).rows == [["inductor_manual, compile", "1.00 s", went_on]]
+
+
+def test_finalist_without_credit_is_named_and_not_compared(example: dict[str, Any]) -> None:
+    answer = example["attribution"]["inductor_manual"]
+    answer["heat"] = {"compile_cuda_graph": 1.0, "cuda_graph": 1.1, "compile": 1.2, "eager": 2.0}
+    answer["cells"] = {"E": "eager", "C": "compile", "R": "cuda_graph", "CR": "compile_cuda_graph"}
+    answer["cell_reasons"] = {"E": "eager: skipped: number 4 of the heat", "C": "compile: refuted: 3 recompilations"}
+    answer["winners"] = {"sequence": {"fastest": "compile_cuda_graph", "tied": [], "least_speedup": 1.04}}
+    (text,) = standing.direct(example)
+    assert "compile_cuda_graph and cuda_graph met directly in fresh processes (compile went on too and cannot be credited): over" in text
+
+
 def test_what_ended_the_sets_and_what_a_switch_costs_are_said(example: dict[str, Any]) -> None:
     example["attribution"] = {"f": {"num_sets": 3, "stopped": ["cap: 4", "cap: 4", "target: 0.2%"], "switch_us": {"eager": 40.0}}}
     assert standing.stopping(example).rows == [["f", "3", "2 sets: cap: 4; target: 0.2%", "eager 40.0 µs"]]

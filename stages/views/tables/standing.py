@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +12,7 @@ from stages.views.document import Study, dig, part, sort_numeric
 from stages.views.figures.waterfall import describe
 from stages.views.tables.table import Table, dropped_empty
 
+_ENDED = re.compile(r"(skipped|failed|unavailable): (?!capture: |correctness: )")  # an objection to path or answers came later
 _AGREES: dict[Any, str] = {True: "the clocks agree", False: "the clocks are off", None: "the clocks were not checked"}
 
 
@@ -76,17 +78,29 @@ def direct(study: Study) -> list[str]:
         heat, winner = part(answer, "heat"), part(answer, "winners", "sequence")
         if not heat or not winner:
             continue
-        others = [str(mode) for mode in _went_on(answer) if mode != winner.get("fastest")]
+        usable = {str(mode) for cell, mode in part(answer, "cells").items() if not part(answer, "cell_reasons").get(cell)}
+        others, unusable = usable - {str(winner.get("fastest"))}, _went_on(answer) - usable
         pair = f"{winner.get('fastest')} and {', '.join(sorted(others))}"
         by = words.speedup(winner.get("least_speedup"))
         said = f"are not told apart ({by})" if winner.get("tied") else f"differ by {by}, the first is faster"
-        met = f"of {len(heat)} modes in a heat, {pair} met directly in fresh processes"
+        met = f"of {len(heat)} modes in a heat, {pair} met directly in fresh processes" + _beside(unusable)
         found.append(words.clean(f"{factorial}: {met}: over the sequence they {said}."))
     return found
 
 
 def _went_on(answer: Mapping[str, Any]) -> set[str]:
-    return {str(mode) for cell, mode in part(answer, "cells").items() if not part(answer, "cell_reasons").get(cell)}
+    """Modes whose cells were in the sets after the heat, whatever was found about their path and answers."""
+    reasons = part(answer, "cell_reasons")
+    return {
+        str(mode)
+        for cell, mode in part(answer, "cells").items()
+        if not _ENDED.match(str(reasons.get(cell) or "").removeprefix(f"{mode}: "))
+    }
+
+
+def _beside(unusable: set[str]) -> str:
+    """Those that went on and get no gain: their path or answers were objected to."""
+    return f" ({', '.join(sorted(unusable))} went on too and cannot be credited)" if unusable else ""
 
 
 def conditions(study: Study) -> list[str]:
