@@ -29,6 +29,14 @@ def test_spans_begin_where_a_mode_comes_within_one_per_cent_of_the_best() -> Non
     assert last == pytest.approx(10_000.0)
 
 
+def test_lifetimes_under_a_second_are_not_looked_at_beyond_the_longest() -> None:
+    def short(goodput: float) -> list[list[float]]:
+        return [[0.0, 0.0], [0.1, 0.0], [0.5, 0.4 * goodput]]
+
+    spans = best_from({"fast": {"cold": short(8.0)}, "slow": {"cold": short(4.0)}}, "cold")
+    assert spans == {"fast": [(0.5, 0.5)], "slow": []}
+
+
 def test_a_mode_that_is_never_among_the_best_has_no_span() -> None:
     spans = best_from({"slow": {"cold": curve(5.0, 1.0)}, "fast": {"cold": curve(5.0, 2.0)}, "other": {}}, "cold")
     assert (spans["slow"], "other" in spans) == ([], False)

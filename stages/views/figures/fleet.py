@@ -65,7 +65,8 @@ def best_from(curves: Mapping[str, Mapping[str, Any]], state: str) -> dict[str, 
     if not known:
         return {}
     last = min(rows[-1][0] for rows in known.values())
-    grid = [FIRST_S * (last / FIRST_S) ** (index / (NUM_POINTS - 1)) for index in range(NUM_POINTS)]
+    first = min(FIRST_S, last)
+    grid = [first * (last / first) ** (index / (NUM_POINTS - 1)) for index in range(NUM_POINTS)]
     values = {name: [at(rows, lifetime_s) for lifetime_s in grid] for name, rows in known.items()}
     least = [(1 - EQUAL_SHARE) * max(column) for column in zip(*values.values(), strict=True)]
     return {name: _spans(grid, [0 < need <= own for own, need in zip(row, least, strict=True)]) for name, row in values.items()}
@@ -89,15 +90,16 @@ def _spans(grid: list[float], inside: list[bool]) -> list[tuple[float, float]]:
 
 
 def _lasting(axes: Axes, curves: Mapping[str, Mapping[str, Any]], colours: Mapping[str, str]) -> None:
+    first = min([FIRST_S, *(rows[-1][0] for found in curves.values() for rows in found.values() if rows)])
     for state, offset in LINES.items():
         for name, spans in best_from(curves, state).items():
             place = list(curves).index(name) + offset
             if not spans and state == "cold":
-                axes.annotate("never", (FIRST_S, place), xytext=(3, 0), textcoords="offset points", va="center", fontsize=8)
+                axes.annotate("never", (first, place), xytext=(3, 0), textcoords="offset points", va="center", fontsize=8)
             for begin, end in spans:
                 axes.barh(place, end - begin, left=begin, height=_BAR, color=colours[name], alpha=1.0 if state == "cold" else 0.45)
     axes.set_xscale("log")
-    axes.set_xlim(left=FIRST_S)
+    axes.set_xlim(left=first)
     marks = [mark for mark in (1, 10, 60, 600, 3600, 86400) if mark <= axes.get_xlim()[1]]
     axes.set_xticks(marks, [words.chosen_seconds(float(mark)) for mark in marks], fontsize=9)
     axes.set_xticks([], minor=True)
