@@ -8,7 +8,7 @@ import pytest
 
 from stages.views.figures.goodput import goodput, points
 from stages.views.figures.pareto import Standing, frontier, of_mode, pareto
-from stages.views.tables import load_detail, standing
+from stages.views.tables import load_detail, service, standing
 
 MIB = 1 << 20
 
@@ -91,6 +91,10 @@ def test_direct_comparison_is_said_in_a_sentence(tied: list[str], said: str, exa
         "inductor_manual: of 3 modes in a heat, compile_cuda_graph and cuda_graph met directly in fresh processes:"
         f" over the sequence they {said}."
     )
+
+
+def test_everything_that_hits_a_request_is_in_the_note_under_load(example: dict[str, Any]) -> None:
+    assert all(word in service.load(example).note for word in ("compiled", "captured", "garbage"))
 
 
 def test_clocks_and_conditions_are_said(example: dict[str, Any]) -> None:

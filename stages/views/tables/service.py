@@ -63,7 +63,7 @@ def load(study: Study) -> Table:
     ]
     note = (
         "Real arrivals to a ready worker: start-up is not included here; it is in completions and break-even."
-        " Requests hit: served while something compiled, was captured, or garbage was collected."
+        " Requests hit: served while something compiled or was captured, or garbage was collected."
     )
     return dropped_empty(Table("Under load", columns, rows, note))
 
