@@ -27,7 +27,7 @@ SECTIONS = (
     times.LOAD,
     times.MEMORY,
 )
-_MEASURED = ("attention_kernels", "weights_bytes", "parameters", "precision")
+_MEASURED = ("attention_kernels", "weights_bytes", "precision")
 _SAME_TRACE = ("name", "requests", "steps", "shapes", "length_factor", "context_tokens", "max_batch")
 _BACKENDS = ("cudnn", "flash", "efficient", "mem_eff", "math", "fmha", "split_kv", "triton")
 

@@ -83,7 +83,7 @@ def _model(records: StudyRecords) -> dict[str, Any]:
     data = records.capture[records.baseline].data
     kernels = sorted({kernel for profile in (data.profile if data else []) for kernel in profile.attention_operators})
     weights = data.memory.weights_bytes if data else None
-    return {"parameters": None, **node, "precision": records.params.precision, "attention_kernels": kernels, "weights_bytes": weights}
+    return {**node, "precision": records.params.precision, "attention_kernels": kernels, "weights_bytes": weights}
 
 
 def _trace(records: StudyRecords) -> dict[str, Any]:

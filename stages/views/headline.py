@@ -42,7 +42,7 @@ def context(study: Study) -> list[Fact]:
     model, machine, trace = part(study, "model"), part(study, "environment"), part(study, "trace")
     kernels = model.get("attention_kernels") or []
     found = {
-        "model": _with(model.get("name"), _parameters(model.get("parameters"))),
+        "model": model.get("name"),
         "torch": machine.get("torch"),
         "driver": machine.get("driver"),
         "device": machine.get("gpu") or machine.get("cpu") or machine.get("device"),
@@ -130,13 +130,6 @@ def _lost(lost: str, of: str) -> str:
 
 def _with(name: Any, more: str) -> str:
     return f"{name} ({more})" if name and more else str(name or "")
-
-
-def _parameters(value: Any) -> str:
-    found = words.number(value)
-    if found is None:
-        return ""
-    return f"{words.significant(found / 1e9)} B parameters" if found >= 1e9 else f"{words.significant(found / 1e6)} M parameters"
 
 
 def _joined(values: Iterable[Any] | None) -> str:
