@@ -22,7 +22,7 @@ STARTUP_DISTANCE = 0.25
 REPEATED_START_DISTANCE = 0.10
 UNVOUCHED_DISTANCE = 0.25
 FEWEST_STARTS = 3
-PROOF = {"confirmed": 2, "settled": 2, "not_proven": 1, "not_settled": 1, "refuted": 0}
+PROOF = {"confirmed": 2, "not_proven": 1, "refuted": 0}
 
 
 @dataclass(frozen=True)

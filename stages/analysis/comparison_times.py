@@ -13,7 +13,6 @@ from stages.core.service_levels import ATTAINMENT
 
 STARTUP, CACHE, STEADY, ANSWERS, LOAD, MEMORY = "startup", "caches", "steady_state", "correctness", "load", "memory"
 PHASE_SHARE = 0.05  # of A's ready time: a phase must move by that much
-_PROVED = {"confirmed": 2, "not_proven": 1, "refuted": 0}
 _LATENCIES = (("ttft_ms", "p50"), ("ttft_ms", "p99"), ("tpot_ms", "p50"), ("tpot_ms", "p99"))
 
 
@@ -75,7 +74,7 @@ def caches(mode: str, before: Mapping[str, Any], after: Mapping[str, Any], _leas
     for cache in CACHES:
         first, second = at(before, "startup", cache), at(after, "startup", cache)
         if first and second:
-            yield ranked(CACHE, mode, f"{cache} start", _proved(first), _proved(second), _PROVED)
+            yield ranked(CACHE, mode, f"{cache} start", _proved(first), _proved(second), rules.PROOF)
             yield from _look_ups(mode, cache, at(first, "cache_use"), at(second, "cache_use"))
 
 

@@ -75,7 +75,7 @@ def _named(section: str, node: Mapping[str, Any]) -> dict[str, float]:
 
 def _confirmed(node: Mapping[str, Any]) -> dict[str, float]:
     verdict = document.dig(node, "evidence", "verdict")
-    return {"confirmed": float(verdict in ("confirmed", "settled"))} if verdict else {}
+    return {"confirmed": float(verdict == "confirmed")} if verdict else {}
 
 
 def _each_shape(node: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

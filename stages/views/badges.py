@@ -31,7 +31,7 @@ def badges(study: Study) -> list[Badge]:
 
 def _path_badge(study: Study) -> Badge:
     ran = [name for name in mode_names(study) if part(study, "modes", name, "evidence")]
-    proved = [name for name in ran if dig(study, "modes", name, "evidence", "verdict") in ("confirmed", "settled")]
+    proved = [name for name in ran if dig(study, "modes", name, "evidence", "verdict") == "confirmed"]
     name = chosen(study)
     if not ran:
         return Badge("Path: no evidence", "rejected", "none")  # where it says why

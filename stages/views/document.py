@@ -60,7 +60,7 @@ def shown_modes(study: Study) -> list[str]:
 
 
 def label(study: Study, name: str) -> str:
-    """One word on what became of a mode: its status, or `refuted`, `not_proven`, `wrong`, `not_settled`, or `ok`.
+    """One word on what became of a mode: its status, or `refuted`, `not_proven`, `wrong`, or `ok`.
 
     The baseline claims nothing, so it needs only to have run.
     """
@@ -71,7 +71,7 @@ def label(study: Study, name: str) -> str:
     if dig(mode, "correctness", "verdict") == "wrong":
         return "wrong"
     evidence = dig(mode, "evidence", "verdict")
-    if evidence in ("confirmed", "settled") or (name == baseline(study) and evidence is None):
+    if evidence == "confirmed" or (name == baseline(study) and evidence is None):
         return "ok"
     return str(evidence or "not_proven")
 

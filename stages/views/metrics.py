@@ -17,16 +17,16 @@ def metrics(study: Study) -> dict[str, dict[str, float]]:
 def _of_mode(study: Study, name: str) -> dict[str, float]:
     mode = part(study, "modes", name)
     values: dict[str, Any] = {
-        "confirmed": _flag(dig(mode, "evidence", "verdict"), ("confirmed", "settled")),
-        "correct": _flag(dig(mode, "correctness", "verdict"), ("correct",)),
+        "confirmed": _flag(dig(mode, "evidence", "verdict"), "confirmed"),
+        "correct": _flag(dig(mode, "correctness", "verdict"), "correct"),
     }
     if mode.get("status") == "ok" and not why_not(study, name):
         values |= _comparables(study, name)
     return {key: number for key, value in values.items() if (number := words.number(value)) is not None}
 
 
-def _flag(verdict: Any, good: tuple[str, ...]) -> float | None:
-    return None if verdict in (None, "not_checked") else float(verdict in good)
+def _flag(verdict: Any, good: str) -> float | None:
+    return None if verdict in (None, "not_checked") else float(verdict == good)
 
 
 def _comparables(study: Study, name: str) -> dict[str, Any]:
