@@ -38,11 +38,6 @@ class Corners(NamedTuple):
     complete: bool
 
 
-def closed_form(lifetime_s: float, rate_per_s: float, max_goodput_per_s: float, ready_s: float) -> float:
-    """min(rate, max_goodput) * max(0, L - ready_s): no backlog of the start."""
-    return min(rate_per_s, max_goodput_per_s) * max(0.0, lifetime_s - ready_s)
-
-
 def completions(lifetime_s: float, service: Service) -> float:
     """Useful completions of a worker that lives `lifetime_s`, the backlog of its start included."""
     served_s = max(0.0, lifetime_s - service.ready_s)

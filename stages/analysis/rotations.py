@@ -60,11 +60,6 @@ def voided(rotations: Rotations) -> list[str]:
     return [f"{place}: {found[0]}{f' (the first of {len(found)})' if len(found) > 1 else ''}" for place, found in reasons.items()]
 
 
-def num_voided(rotations: Rotations) -> int:
-    """Blocks and sequences that do not count because a compile or capture happened inside."""
-    return sum(bool(block.voided) for block in rotations.blocks) + sum(bool(run.voided) for run in rotations.sequences)
-
-
 def values_at(rotations: Rotations, point: str) -> Values:
     """One value in us a turn and cell, at a shape or for `sequence`."""
     samples: dict[Turn, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))

@@ -135,10 +135,6 @@ def _lines(axes: Axes, curves: Mapping[str, Any], style_of: tuple[str, str, floa
         if rows:
             text = words.clean(name) if state == "cold" else None
             axes.plot([row[0] for row in rows], [row[1] for row in rows], style, color=colour, linewidth=width, label=text)
-        if rows and len(rows[0]) > 3:
-            axes.fill_between(
-                [row[0] for row in rows], [row[2] for row in rows], [row[3] for row in rows], color=colour, alpha=0.15, linewidth=0
-            )
 
 
 def until(rows: list[list[float]], horizon: float) -> list[list[float]]:

@@ -78,7 +78,7 @@ def _why(measured: float, product: float) -> str:
 
 def reconciled(study: Study) -> Table:
     """What the profile says was saved, against the contrast that should say the same."""
-    rows = [row for point in _all_points(study) for row in (_kernels(study, point), _replay(study, point)) if row]
+    rows = [row for point in _all_points(study) for row in (_kernels(point), _replay(study, point)) if row]
     columns = ["factorial, point", "saving", "by the profile", "by the contrast", "agreement"]
     note = (
         "Two ways to the same saving. Busy time saved by compiled kernels (profiles) against R − CR; idle time saved by replay"
@@ -87,7 +87,7 @@ def reconciled(study: Study) -> Table:
     return dropped_empty(Table("Do profile and timing agree", columns, rows, note, frozenset({"saving", "agreement"})))
 
 
-def _kernels(study: Study, point: _Point) -> list[str]:
+def _kernels(point: _Point) -> list[str]:
     return _row(point, "busy, by kernels", words.number(point.contrasts.get("busy_saved_us")), point.contrasts.get("kernels_given_replay"))
 
 
