@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
-from statistics import median
 from typing import Any
 
 from scipy.stats import kendalltau
 
 from stages.core.records.path import MemorySample
+from stages.core.trends import slope as theil_sen
 
 FEWEST_SAMPLES = 10
 SIGNIFICANCE = 0.01
@@ -30,7 +29,7 @@ def memory_growth(samples: Sequence[MemorySample]) -> dict[str, dict[str, Any]]:
 
 
 def _verdict(steps: Sequence[int], values: Sequence[int]) -> dict[str, Any]:
-    slope = median((values[j] - values[i]) / (steps[j] - steps[i]) for i, j in combinations(range(len(steps)), 2))
+    slope = theil_sen(steps, values)
     grown = slope * (steps[-1] - steps[0])
     trends = len(set(values)) > 1 and bool(kendalltau(steps, values, alternative="greater").pvalue < SIGNIFICANCE)
     return {"verdict": "grows" if trends and grown >= SMALLEST_GROWTH_BYTES else "steady", "bytes_per_1000_steps": 1000 * slope}
