@@ -12,6 +12,7 @@ from typing import Any
 
 from stages.core.errors import UserError
 from stages.core.records.base import read_json
+from stages.core.service_levels import rate_key
 
 SCHEMA_VERSION = 1
 
@@ -145,7 +146,7 @@ def headline_choice(study: Study) -> tuple[str, str, Mapping[str, Any]] | None:
 def arrival_rates(study: Study) -> list[str]:
     """The study's own arrival rates, as the keys that its tables use, in the order chosen."""
     given = part(study, "choices").get("arrival_rates") or []
-    return [f"{rate:g}" if isinstance(rate, int | float) else str(rate) for rate in given]
+    return [rate_key(rate) for rate in given]
 
 
 def points(factorial: Any) -> dict[str, Mapping[str, Any]]:
