@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from stages.analysis import lifetimes, services
+from stages.analysis.lifetimes import EQUAL_SHARE as EQUAL_SHARE
 from stages.analysis.lifetimes import Corners
 from stages.analysis.reading import StudyRecords
 from stages.core.records.load import Load
@@ -22,7 +23,6 @@ class Candidate(NamedTuple):
     tpot_p99_ms: float | None
 
 
-EQUAL_SHARE = 0.01
 TPOT_SHARE = 0.05  # one load run a rate: smaller differences separate nothing
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from stages.analysis import comparison_rules as rules
 from stages.analysis.comparison_rules import Study, at, number
+from stages.analysis.lifetimes import CACHES
 
-CACHES = ("cold", "warm", "artifact")
 _LATENCIES = (("ttft_ms", "p50"), ("tpot_ms", "p50"))
 
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from stages.analysis import comparison_rules as rules
-from stages.analysis.comparison_drift import CACHES, Yardstick
+from stages.analysis.comparison_drift import Yardstick
 from stages.analysis.comparison_rules import Difference, at, counted, delivered, judged, number, ranked, shown
+from stages.analysis.lifetimes import CACHES
 from stages.core.service_levels import ATTAINMENT
 
 STARTUP, CACHE, STEADY, ANSWERS, LOAD, MEMORY = "startup", "caches", "steady_state", "correctness", "load", "memory"

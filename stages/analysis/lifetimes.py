@@ -18,6 +18,9 @@ from typing import NamedTuple
 from stages.core.records.lifetime import BreakEven
 
 TOLERANCE = 1e-9
+EQUAL_SHARE = 0.01  # completions, or arrivals served, that differ by less are equal
+CACHES = ("cold", "warm", "artifact")
+"""What a worker can start from, the slowest first."""
 
 
 class Service(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from statistics import median
 
 from stages.analysis import statistics
-from stages.analysis.lifetimes import Corners, Service, break_even
+from stages.analysis.lifetimes import CACHES as CACHES
+from stages.analysis.lifetimes import EQUAL_SHARE, Corners, Service, break_even
 from stages.core.records.lifetime import BreakEven
 from stages.core.records.load import Load, LoadRun, Probe
 from stages.core.records.startup import Startup
@@ -14,9 +15,7 @@ from stages.core.service_levels import rate_key as rate_key
 from stages.core.settings import Params
 
 SATURATION = "saturation"
-EQUAL_SHARE = 0.01  # arrivals are the same for every mode
 MOST_LATE = 0.01  # of the requests' time may arrivals be noticed late, before the tails show it
-CACHES = ("cold", "warm", "artifact")
 
 
 def verdict_rates(params: Params) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stages.analysis.lifetimes import CACHES
 from stages.views import words
 from stages.views.document import Study, baseline, dig, mode_names, part, rates, why_not
 
@@ -31,7 +32,7 @@ def _flag(verdict: Any, good: str) -> float | None:
 
 def _comparables(study: Study, name: str) -> dict[str, Any]:
     mode = part(study, "modes", name)
-    values: dict[str, Any] = {f"ready_{state}_s": dig(mode, "startup", state, "ready_s") for state in ("cold", "warm", "artifact")}
+    values: dict[str, Any] = {f"ready_{state}_s": dig(mode, "startup", state, "ready_s") for state in CACHES}
     values |= _steps(mode, compared=name != baseline(study))
     tried = [rate for rate in rates(study) if dig(mode, "load", rate)]
     if tried:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stages.analysis.lifetimes import CACHES
 from stages.views import words
 from stages.views.document import Study, baseline, dig, headline_choice, mode_names, part, rates
-from stages.views.figures.ladder import STATES
 from stages.views.tables.service import sequences_lost
 
 
@@ -29,7 +29,7 @@ def price(study: Study, mode: str) -> Price:
     node, lost = part(study, "modes", mode), sequences_lost(study, mode)
     pools = words.number(dig(node, "memory", "graph_pool_bytes"))
     return Price(
-        ready={state: ready(study, mode, state) for state in STATES},
+        ready={state: ready(study, mode, state) for state in CACHES},
         graphs=words.size(pools) if pools else words.ABSENT,
         lost=words.ABSENT if mode == baseline(study) or lost is None else words.count(max(lost, 0.0)),
         tpot={tail: words.plain(dig(node, "load", tail_rate(study, tail), "tpot_ms", tail), "ms") for tail in ("p99", "p50")},

@@ -9,12 +9,12 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from stages.analysis.lifetimes import EQUAL_SHARE
 from stages.views import palette, words
 from stages.views.document import Study, baseline, dig, mode_names, part, shown_modes, sort_numeric
 from stages.views.drawing import Drawn, draw, from_zero
 from stages.views.figures.lifetime import drawn_rate
 
-EQUAL_SHARE = 0.01  # of the most completions
 USUAL_PERIOD_S = 600.0
 NUM_POINTS = 400
 FIRST_S = 1.0

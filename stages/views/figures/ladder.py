@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
+from stages.analysis.lifetimes import CACHES
 from stages.views import palette, words
 from stages.views.document import Study, mode_names, part
 from stages.views.drawing import Drawn, draw, from_zero, stacked
@@ -22,12 +23,11 @@ GROUPS = {
 }
 _COLOURS = (palette.SOFT, *palette.SERIES[:6], palette.GRID)
 _HATCHES = ("", "", "//", "", "xx", "\\\\", "", "")
-STATES = ("cold", "warm", "artifact")
 
 
 def ladder(study: Study) -> Drawn | None:
     """Stacked phases, one bar a mode and cache state; None where nothing started."""
-    bars = [(name, state, phases) for name in mode_names(study) for state in STATES if (phases := grouped(study, name, state))]
+    bars = [(name, state, phases) for name in mode_names(study) for state in CACHES if (phases := grouped(study, name, state))]
     if not bars:
         return None
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from stages.analysis.lifetimes import CACHES
 from stages.views import words
 from stages.views.document import Study, mode_names, part
-from stages.views.figures.ladder import STATES
 from stages.views.tables.table import Table, dropped_empty
 
 NUM_CALLS = 3
@@ -17,11 +17,11 @@ def first_calls(study: Study) -> Table:
     """Seconds of the first three calls of each shape, from each cache state; modes that compile or replay nothing have little to show."""
     rows = []
     for name in mode_names(study):
-        calls = {state: part(study, "modes", name, "startup", state, "calls_s") for state in STATES}
+        calls = {state: part(study, "modes", name, "startup", state, "calls_s") for state in CACHES}
         for shape in sorted({shape for found in calls.values() for shape in found}, key=_by_size):
-            cells = [_call(calls[state], shape, index) for state in STATES for index in range(NUM_CALLS)]
+            cells = [_call(calls[state], shape, index) for state in CACHES for index in range(NUM_CALLS)]
             rows.append([f"{name}, {shape.replace('/', ' ')}", *cells])
-    columns = [f"{state}: {word}" for state in STATES for word in ("first", "second", "third")]
+    columns = [f"{state}: {word}" for state in CACHES for word in ("first", "second", "third")]
     note = (
         "Time of a call, synchronised, of the start nearest to the median. The first one compiles; with CUDAGraph Trees the"
         " second records and the third is the first replay; captures of our own lie between the two and are not in them."
@@ -46,7 +46,7 @@ def beside(study: Study) -> Table:
     """Caches beside the compile cache's folder as each start found them, and the work on other threads."""
     rows = []
     for name in mode_names(study):
-        for state in STATES:
+        for state in CACHES:
             start = part(study, "modes", name, "startup", state)
             found = part(start, "cache_state")
             if found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stages.analysis.lifetimes import CACHES
 from stages.views import words
 from stages.views.document import Study, baseline, decode_batches, dig, label, mode_names, part, rates, sort_numeric, why_not
 from stages.views.price import ready
@@ -124,8 +125,8 @@ def break_even(study: Study) -> Table:
     for name in mode_names(study):
         by_rate = {} if why_not(study, name) or name == baseline(study) else part(study, "modes", name, "lifetime", "break_even")
         for rate in sort_numeric(by_rate):
-            rows.append([name, words.rate(rate), *(answer_of(dig(by_rate, rate, state)) for state in ("cold", "warm", "artifact"))])
-    columns = ["mode", "arrivals", "from cold", "from warm", "from artifact"]
+            rows.append([name, words.rate(rate), *(answer_of(dig(by_rate, rate, state)) for state in CACHES)])
+    columns = ["mode", "arrivals", *(f"from {state}" for state in CACHES)]
     note = (
         f"The smallest worker lifetime beyond which the mode stays ahead of {baseline(study)} in useful completions;"
         f" “always”: never behind it at any lifetime, also where {baseline(study)} has none to be ahead of;"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from stages.analysis.lifetimes import CACHES
 from stages.views import words
 from stages.views.document import Study, dig, mode_names, part, sort_numeric, why_not
-from stages.views.figures.ladder import STATES
 from stages.views.tables.modes import answer_of
 from stages.views.tables.table import Table, dropped_empty
 
@@ -15,12 +15,12 @@ def next_best(study: Study) -> Table:
     for name in mode_names(study):
         by_rate = {} if why_not(study, name) else part(study, "modes", name, "lifetime", "next_best")
         for rate in sort_numeric(by_rate):
-            rows.append([name, words.rate(rate), *(_cell(dig(by_rate, rate, state)) for state in STATES)])
+            rows.append([name, words.rate(rate), *(_cell(dig(by_rate, rate, state)) for state in CACHES)])
     note = (
         "The smallest worker lifetime beyond which the mode stays ahead of every other one in useful completions, and the mode that it"
         " overtakes last; “never”: that mode stays ahead."
     )
-    columns = ["mode", "arrivals", *(f"from {state}" for state in STATES)]
+    columns = ["mode", "arrivals", *(f"from {state}" for state in CACHES)]
     return dropped_empty(Table("Best of all from", columns, rows, note, frozenset({"arrivals"})))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from stages.analysis.lifetimes import CACHES
 from stages.views import words
 from stages.views.document import Study, baseline, dig, mode_names, part, rates, why_not
-from stages.views.figures.ladder import GROUPS, STATES, grouped
+from stages.views.figures.ladder import GROUPS, grouped
 from stages.views.figures.memory import PARTS, breakdown
 from stages.views.tables.table import Table, dropped_empty
 
@@ -13,7 +14,7 @@ def startup(study: Study) -> Table:
     """Phases of each start."""
     rows = []
     for name in mode_names(study):
-        for state in STATES:
+        for state in CACHES:
             phases = grouped(study, name, state)
             if phases:
                 start = part(study, "modes", name, "startup", state)
@@ -30,7 +31,7 @@ def _proof(start: object) -> str:
 
 def unproved(study: Study) -> list[str]:
     """A sentence a start that was not in the cache state that it claims: by what, and why where that is known."""
-    starts = [(f"{name}, {state}", dig(study, "modes", name, "startup", state)) for name in mode_names(study) for state in STATES]
+    starts = [(f"{name}, {state}", dig(study, "modes", name, "startup", state)) for name in mode_names(study) for state in CACHES]
     return [
         words.clean("; ".join([f"{where}: {dig(start, 'proof')}", *filter(None, [str(dig(start, "cause") or "")])]))
         for where, start in starts

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from stages.analysis.lifetimes import CACHES
 from stages.analysis.spans import LEAST_SHARE
 from stages.analysis.wording import seconds
 from stages.views import words
 from stages.views.document import Study, baseline, dig, mode_names, part, sort_numeric, why_not
-from stages.views.figures.ladder import STATES
 from stages.views.figures.waterfall import describe
 from stages.views.tables.table import Table, versus
 
@@ -53,7 +53,7 @@ def along_a_life(study: Study) -> Table:
     rows = []
     found = part(study, "verdict", "spans")
     for rate in sort_numeric(found):
-        for state in [name for name in STATES if name in found[rate]]:
+        for state in [name for name in CACHES if name in found[rate]]:
             chain = ", ".join(f"{dig(span, 'mode')} from {seconds(float(span['from_s']))}" for span in found[rate][state])
             rows.append([words.rate(rate), state, chain])
     sliver = f"a choice that holds for under {LEAST_SHARE * 100:g} % of a lifetime, and at none of those above, is left out"

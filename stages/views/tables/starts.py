@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from stages.analysis.lifetimes import CACHES
 from stages.views import words
 from stages.views.document import Study, dig, mode_names, part, sort_numeric, why_not
 from stages.views.figures.fleet import at
-from stages.views.figures.ladder import STATES
 from stages.views.figures.lifetime import drawn_rate
 from stages.views.tables.table import Table, dropped_empty
 
@@ -20,7 +20,7 @@ def replaced(study: Study) -> Table:
     periods = sort_numeric({every for name in mode_names(study) for every in part(study, "modes", name, "lifetime", "replaced")})
     rows = []
     for name in mode_names(study):
-        for state in STATES:
+        for state in CACHES:
             cells = [_cost(dig(study, "modes", name, "lifetime", "replaced", every, state)) for every in periods]
             if any(cell != words.ABSENT for cell in cells):
                 rows.append([f"{name}, {state}", *cells])
