@@ -125,7 +125,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=paths.build() / "benchmarks" / "decoder.json")
     chosen = parser.parse_args()
     chosen.modes = chosen.modes or (QUICK_MODES if chosen.quick else MODES)
-    chosen.blocks = chosen.blocks or (1 if chosen.quick else 3)
+    chosen.blocks = (1 if chosen.quick else 3) if chosen.blocks is None else chosen.blocks
     whole = not chosen.quick and chosen.device == "cuda"
     chosen.peers = list(PEERS if whole else ()) if chosen.peers is None else chosen.peers
     chosen.variants = list(VARIANTS if whole else ()) if chosen.variants is None else chosen.variants
@@ -137,11 +137,8 @@ def _arguments() -> argparse.Namespace:
 
 
 def _check(chosen: argparse.Namespace) -> None:
-    for folder, names in (("model", [chosen.model]), ("mode", chosen.modes)):
-        known = sorted(file.stem for file in (paths.root() / "conf" / folder).glob("*.yaml"))
-        for name in names:
-            if name not in known:
-                raise UserError(f"--{folder}", f"must be one of {', '.join(known)}", name, f"See conf/{folder}/.")
+    for mode in chosen.modes:
+        conf_node("mode", mode)
     if chosen.batches[0] < 1 or chosen.blocks < 1:
         raise UserError("--batches, --blocks", "must be 1 or more", [chosen.batches, chosen.blocks], "Give positive numbers.")
     slot = read_model(chosen)["context_tokens"]

@@ -25,6 +25,7 @@ from benchmarks.prepared import conf_node, traceless_plan
 from stages.core import paths
 from stages.core.atomic import write_json
 from stages.core.build import build
+from stages.core.errors import UserError, run_command
 from stages.instruments.clocks import wall_us
 from stages.instruments.compiler_log import CompilerLog
 from stages.instruments.path_counters import PathCounters
@@ -58,6 +59,16 @@ class Instruments:
 
 def main() -> None:
     """Measure mode after mode, print, write."""
+    chosen = _arguments()
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    rows = [row for mode in chosen.modes for row in measure(mode, chosen)]
+    write_json(chosen.out, {"device": chosen.device, "torch": torch.__version__, "rows": rows})
+    sys.stdout.write("\n".join(table(rows)) + "\n")
+
+
+def _arguments() -> argparse.Namespace:
+    """Modes that exist, and at least what quartiles need. Raises UserError for others, before anything is measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--modes", nargs="+")
@@ -66,11 +77,13 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=40)
     parser.add_argument("--out", type=Path, default=paths.build() / "benchmarks" / "ledger.json")
     chosen = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.set_grad_enabled(False)
-    rows = [row for mode in chosen.modes or MODES[chosen.device] for row in measure(mode, chosen)]
-    write_json(chosen.out, {"device": chosen.device, "torch": torch.__version__, "rows": rows})
-    sys.stdout.write("\n".join(table(rows)) + "\n")
+    chosen.modes = chosen.modes or MODES[chosen.device]
+    for mode in chosen.modes:
+        conf_node("mode", mode)
+    for flag, least, given in (("--rounds", 2, chosen.rounds), ("--calls", 1, chosen.calls), ("--batches", 1, min(chosen.batches))):
+        if given < least:
+            raise UserError(flag, f"must be {least} or more", given, "Give a larger number.")
+    return chosen
 
 
 def measure(mode: str, chosen: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -175,4 +188,4 @@ def _quartiles(values: list[float] | None) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

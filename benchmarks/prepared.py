@@ -7,13 +7,17 @@ from typing import Any
 import yaml
 
 from stages.core import paths
+from stages.core.errors import UserError
 from stages.core.protocols import Model
 from stages.core.records.plan import Plan
 
 
 def conf_node(group: str, name: str) -> dict[str, Any]:
-    """conf/<group>/<name>.yaml, as it is written."""
-    return dict(yaml.safe_load((paths.root() / "conf" / group / f"{name}.yaml").read_text(encoding="utf-8")))
+    """conf/<group>/<name>.yaml, as it is written. Raises UserError where there is none of that name."""
+    known = {file.stem: file for file in sorted((paths.root() / "conf" / group).glob("*.yaml"))}
+    if name not in known:
+        raise UserError(f"--{group}", f"must be one of {', '.join(known)}", name, f"See conf/{group}/.")
+    return dict(yaml.safe_load(known[name].read_text(encoding="utf-8")))
 
 
 def traceless_plan(model: Model) -> Plan:

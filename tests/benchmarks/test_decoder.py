@@ -21,6 +21,7 @@ from stages.instruments.profile_reading import ProfiledCalls
         (["--model", "gpt"], "--model: must be one of .*llama_1b"),
         (["--modes", "fast"], "--mode: must be one of .*eager"),
         (["--batches", "0"], "must be 1 or more"),
+        (["--blocks", "0"], "must be 1 or more"),
         (["--context", "4096"], "--context: must be from 64 to the model's slot of 2048 tokens"),
         (["--model", "tiny"], "must have slots of 194 tokens or more"),
         (["--inductor", "max_autotune=yes"], "--inductor: must be KEY=VALUE with a JSON value"),
