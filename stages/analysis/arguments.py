@@ -53,7 +53,7 @@ def _saved(name: str, point: Contrasts) -> list[str]:
     ]
 
 
-def caveats(records: StudyRecords, answers: Mapping[str, ModeAnswer], table: Table) -> list[str]:
+def caveats(records: StudyRecords) -> list[str]:
     """Under which model, release, shapes, device, load and lifetimes the verdict was tested, and what weakens it."""
     environment, plan, params = records.environment, records.plan, records.params
     device = environment.get("gpu") or environment.get("cpu") or "unknown device"
@@ -81,7 +81,7 @@ def _listed(sizes: list[int]) -> str:
     return ", ".join(map(str, sizes))
 
 
-def would_flip(answers: Mapping[str, ModeAnswer], rejected: Mapping[str, str], cold: Table, warm: Table) -> list[str]:
+def would_flip(rejected: Mapping[str, str], cold: Table, warm: Table) -> list[str]:
     """Changes of lifetime, rate, cache state or evidence that would change the recommendation."""
     found = _switches(cold)
     for lifetime, choices in cold.items():

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stages.analysis.comparison_rules import PROOF, Difference, Study, at, counted, number, ranked
+from stages.core.records.path import claimed_path
 
 FALLBACKS, PATHS, SUPPORT = "fallbacks", "paths", "support"
 _STATUS = {"ok": 1, "failed": 0, "skipped": 0, "unavailable": 0}
@@ -40,13 +41,6 @@ def paths(mode: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Ite
         yield from counted(PATHS, mode, name, (first.get(name), second.get(name)))
     covered = _share(first, claimed), _share(second, claimed)
     yield from counted(PATHS, mode, f"share of steps {claimed}", covered, higher_is_better=True, why=_walked(before, after))
-
-
-def claimed_path(claim: Mapping[str, Any]) -> str:
-    """The path that every step of a mode must take (methodology, `evidence`)."""
-    if claim.get("replay", "none") != "none":
-        return "replayed"
-    return "eager" if claim.get("transform", "none") == "none" else "compiled"
 
 
 def _fallbacks(mode: str, claimed: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Difference]:

@@ -30,12 +30,19 @@ def startup(mode: str, before: Mapping[str, Any], after: Mapping[str, Any], leas
 def _start(mode: str, subject: str, key: str, pair: tuple[Mapping[str, Any], Mapping[str, Any]], least: Yardstick) -> Iterator[Difference]:
     """Few starts need a long distance; with three on each side a shorter one will do if their ranges are apart."""
     first, second = pair
-    repeated = min(number(first.get("n")) or 0, number(second.get("n")) or 0) >= rules.FEWEST_STARTS
-    distance = rules.REPEATED_START_DISTANCE if repeated else least.startup
+    repeated, distance = _are_repeated(pair), _distance(pair, least)
     why = "" if repeated else least.why(distance, rules.STARTUP_DISTANCE)
     for row in judged(STARTUP, mode, subject, (first.get(key), second.get(key)), distance, higher_is_better=False, why=why):
         overlap = repeated and key == "ready_s" and not _apart(first, second) and row.judgement in ("better", "worse")
         yield replace(row, judgement="undecided", why="ranges of the starts overlap") if overlap else row
+
+
+def _are_repeated(pair: tuple[Mapping[str, Any], Mapping[str, Any]]) -> bool:
+    return all((number(side.get("n")) or 0) >= rules.FEWEST_STARTS for side in pair)
+
+
+def _distance(pair: tuple[Mapping[str, Any], Mapping[str, Any]], least: Yardstick) -> float:
+    return rules.REPEATED_START_DISTANCE if _are_repeated(pair) else least.startup
 
 
 def _apart(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
@@ -53,10 +60,11 @@ def _phase(mode: str, cache: str, phase: str, pair: tuple[Mapping[str, Any], Map
     if first is None or second is None or not ready_s or max(first, second) < PHASE_SHARE * ready_s:
         return
     floor_s = 0.01 * ready_s  # a phase that was not there: its ratio must stay finite
-    judgement = rules.judged_ratio(max(first, floor_s), max(second, floor_s), least.startup, higher_is_better=False)
+    distance = _distance(pair, least)
+    judgement = rules.judged_ratio(max(first, floor_s), max(second, floor_s), distance, higher_is_better=False)
     if abs(second - first) < PHASE_SHARE * ready_s:
         judgement = "same"
-    ready = rules.judged_ratio(ready_s, number(pair[1].get("ready_s")) or ready_s, least.startup, higher_is_better=False)
+    ready = rules.judged_ratio(ready_s, number(pair[1].get("ready_s")) or ready_s, distance, higher_is_better=False)
     shifted = judgement in ("better", "worse") and judgement != ready
     why = f"moved alone: ready is {ready}" if shifted else ""
     yield Difference(

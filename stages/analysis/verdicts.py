@@ -27,9 +27,9 @@ def verdict(records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Ma
         sentence=wording.staying(records, recommended) if stays else wording.sentence(records, answers, recommended, along),
         recommended=recommended,
         reasons=arguments.reasons(records, answers, joined, name, shorter),
-        caveats=arguments.caveats(records, answers, recommended),
+        caveats=arguments.caveats(records),
         would_flip=[
-            *arguments.would_flip(answers, rejected, recommended, _table(records, eligible, "warm")),
+            *arguments.would_flip(rejected, recommended, _table(records, eligible, "warm")),
             *other_rules.counting(records, recommended, _table(records, eligible, CACHE, most)),
             *other_rules.limits(records, recommended, lambda judged: _table(judged, eligible, CACHE)),
         ],

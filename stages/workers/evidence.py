@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from stages.core.records.path import Evidence, EvidenceVerdict, Finding, PathRun, ProfiledStep, StepEvent
+from stages.core.records.path import Evidence, EvidenceVerdict, Finding, PathRun, ProfiledStep, StepEvent, claimed_path
 
 EXPECTED_BACKEND = {"dynamo": "eager", "inductor": "inductor", "inductor_autotune": "inductor", "aot": "cudagraphs"}
 MAX_INDIVIDUAL_KERNELS = 4  # input copies, RNG fills, an output clone: what a replay may leave outside
@@ -26,7 +26,7 @@ def judge(
     paths = Counter[str]()
     for run in path_runs:
         paths[run.path] += run.count
-    expected = expected_path(claim)
+    expected = claimed_path(claim)
     found = findings(walked)
     events = [StepEvent(**event) for event in walked.get("events", [])]
     unproven = _missing(claim, walked) + _unattributed(profile) + _unprofiled(profile, device) + _without_package(claim, profile)
@@ -54,13 +54,6 @@ def judge(
         findings=found,
         events=events,
     )
-
-
-def expected_path(claim: dict[str, str]) -> str:
-    """The path that every steady step of a claim must take."""
-    if claim["replay"] != "none":
-        return "replayed"
-    return "eager" if claim["transform"] == "none" else "compiled"
 
 
 def _is_packaged(claim: dict[str, str]) -> bool:

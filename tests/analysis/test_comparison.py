@@ -118,6 +118,15 @@ def test_phase_that_moved_is_judged_and_a_small_one_is_not() -> None:
     assert (alone.judgement, alone.why) == ("undecided", "moved alone: ready is same")
 
 
+def test_phase_of_repeated_starts_is_judged_on_their_shorter_distance() -> None:
+    studies = pair()
+    for study, ready_s in zip(studies, (10.0, 12.0), strict=True):
+        startup(study, ready_s=ready_s, low_s=ready_s - 0.1, high_s=ready_s + 0.1, n=3)
+        study["modes"]["compile"]["startup"]["warm"]["phases"]["inductor_s"] = ready_s / 2
+    (row,) = [row for row in compare(*studies) if (row.mode, row.subject) == ("compile", "inductor from warm (s)")]
+    assert (row.judgement, row.why) == ("worse", "")
+
+
 @pytest.mark.parametrize(
     ("num_starts", "ranges", "expected"),
     [(3, ((9, 11), (11.5, 12.5)), "worse"), (3, ((9, 12), (11.5, 12.5)), "undecided"), (1, ((10, 10), (12, 12)), "undecided")],

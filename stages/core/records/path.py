@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -14,6 +15,13 @@ from stages.core.records.profiled import ProfiledStep as ProfiledStep
 Path = Literal["eager", "compiled", "replayed", "recorded", "recompiled", "captured", "fallback"]
 EvidenceVerdict = Literal["confirmed", "refuted", "not_proven"]
 FindingKind = Literal["recompile", "recompile_limit", "graph_break", "cudagraph_skip", "rerecording", "partition"]
+
+
+def claimed_path(claim: Mapping[str, Any]) -> str:
+    """The path that every steady step of a mode with this claim must take."""
+    if claim.get("replay", "none") != "none":
+        return "replayed"
+    return "eager" if claim.get("transform", "none") == "none" else "compiled"
 
 
 class PathRun(Document):
