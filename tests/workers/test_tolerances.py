@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from stages.workers.probes import adapter_switch, bench, divergence, known_answers, repeated_calls, teacher_forced
+from stages.workers.probes import adapter_switch, bench, known_answers, repeated_calls, rounding, teacher_forced
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "methodology.md").read_text(encoding="utf-8")
 PRECISIONS = ("fp32", "bf16")
@@ -25,7 +25,7 @@ def test_every_tolerance_is_documented_with_its_value() -> None:
     }
     equal = {
         "TIE": bench.TIE,
-        "FALSE_ALARM": divergence.FALSE_ALARM,
+        "FALSE_ALARM": rounding.FALSE_ALARM,
         "MIN_EXACT_MATCH": known_answers.MIN_EXACT_MATCH,
         "LEAST_DIFFERENCE": adapter_switch.LEAST_DIFFERENCE,
     }

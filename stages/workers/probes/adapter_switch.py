@@ -39,7 +39,7 @@ def _followed(bench: Bench, rows: int, adapters: list[Adapter | None]) -> Iterat
     seen, own, exact = (torch.cat(logits) for logits in zip(*steps, strict=True))
     error, subject = relative_error(own, exact), f"decode/{rows}"
     reason = f"a switch before each step; eager's own error {error:.3g}"
-    yield held_to("adapter_switch", subject, relative_error(seen, exact), bench.error_limit(error), len(steps), reason)
+    yield held_to("adapter_switch", subject, relative_error(seen, exact), bench.error_limit(error, len(exact)), len(steps), reason)
     reason = "eager's answers under two adapters: far enough apart to tell a stale one"
     yield at_least("adapters_differ", subject, _distance(bench, rows, adapters[0], adapters[1]), LEAST_DIFFERENCE, 2, reason)
 

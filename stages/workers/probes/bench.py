@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 
 from stages.core.build import build
+from stages.workers.probes.rounding import MOST_ROWS, NUM_TOKENS, Rounding, rounding
 from stages.workers.service import Outputs, Service, generator_of, random_prompts
 
 REFERENCE_PRECISION = {"fp32": "fp64", "bf16": "fp32"}
@@ -18,6 +20,7 @@ ERROR_FLOOR = {"fp32": 1e-6, "bf16": 1e-3}
 TIE = 4.0
 """Times eager's largest logit error at a step: a token no further below the best one is as good as it."""
 STEPS_OF_AN_ANSWER = 2
+STEPS_OF_A_HISTORY = 8
 LONGEST_GENERATION = 16
 NUM_LENGTHS = 8
 
@@ -38,6 +41,7 @@ class Reference(Service):
 class Bench:
     """Three services alive together, run one after the other on the same inputs.
 
+    `rounding`: eager's errors over many tokens, known before any probe changes weights.
     `repeat_noise`: how far identical calls may differ before a probe calls it a difference; 0 unless the probe
     `repeated_calls` found a non-deterministic kernel (relative to the logits' root mean square).
     """
@@ -48,6 +52,7 @@ class Bench:
     precision: str
     calls_per_shape: int
     num_examples: int
+    rounding: Rounding
     repeat_noise: float = field(default=0.0)
 
     @property
@@ -60,9 +65,10 @@ class Bench:
         """Planned decode batches, ascending."""
         return self.service.plan.capture_sizes
 
-    def error_limit(self, eager_error: float) -> float:
-        """The relative error that the mode may have, from eager's own (docs/methodology.md)."""
-        return ERROR_MULTIPLE[self.precision] * eager_error + ERROR_FLOOR[self.precision]
+    def error_limit(self, eager_error: float, num_tokens: int) -> float:
+        """The relative error that the mode may have over so many tokens, from eager's own there and everywhere (docs/methodology.md)."""
+        squared = max(eager_error**2, self.rounding.mean) * self.rounding.tail(num_tokens)
+        return ERROR_MULTIPLE[self.precision] * math.sqrt(squared) + ERROR_FLOOR[self.precision]
 
 
 def set_up(service: Service, precision: str, baseline: dict[str, Any], calls_per_shape: int, num_examples: int) -> Bench:
@@ -73,7 +79,14 @@ def set_up(service: Service, precision: str, baseline: dict[str, Any], calls_per
     copy_weights(service.module, module)
     reference = Reference(module, service.model, build(baseline, "mode"), service.plan, service.device, higher)
     eager.draw = reference.draw = service.draw
-    return Bench(service, eager, reference, precision, calls_per_shape, num_examples)
+    return Bench(service, eager, reference, precision, calls_per_shape, num_examples, _rounding(eager, reference))
+
+
+def _rounding(eager: Service, reference: Service) -> Rounding:
+    """Over seeded histories of `NUM_TOKENS` tokens or more."""
+    rows = min(eager.plan.capture_sizes[-1], MOST_ROWS)
+    seeds = range(500, 500 + math.ceil(NUM_TOKENS / rows / (1 + STEPS_OF_A_HISTORY)))
+    return rounding(*(torch.cat([_history(service, rows, seed) for seed in seeds]) for service in (eager, reference)))
 
 
 def uncompiled(module: Any) -> Any:
@@ -114,6 +127,12 @@ def forced_decode(service: Service, forced: torch.Tensor) -> torch.Tensor:
 def random_tokens(service: Service, rows: int, seed: int) -> torch.Tensor:
     """Seeded token ids [rows] on the host."""
     return torch.randint(service.model.vocabulary(), (rows,), generator=generator_of(service, seed))
+
+
+def _history(service: Service, rows: int, seed: int) -> torch.Tensor:
+    """Logits [n, v] of seeded prompts into slots 0..rows-1, then of decode steps on seeded tokens."""
+    tokens = [random_tokens(service, rows, 100 * seed + step) for step in range(STEPS_OF_A_HISTORY)]
+    return torch.cat([*admit(service, rows, seed), *(forced_decode(service, forced) for forced in tokens)])
 
 
 def answer(service: Service, rows: int, before_prefill: Hook | None = None, before_decode: Hook | None = None) -> torch.Tensor:

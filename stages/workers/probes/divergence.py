@@ -3,8 +3,8 @@
 To second order KL(p || q) is half the variance, under p, of the errors of the logits. Independent errors of one variance make
 that, on average, the variance times the token's `spread`, (1 - sum p^2) / 2. Few tokens of a trained model have any spread,
 so the sum over a handful is nearly one squared error: between two healthy roundings of the same six tokens factors of 20 were
-seen. Eager's variance is therefore estimated over the tokens of all shapes, and the limit of one shape is raised by the
-quantile of a mean of so few squares (chi-square with the effective number of tokens: Satterthwaite, Biometrics Bulletin 2, 1946).
+seen. Eager's variance is therefore estimated over the tokens of all shapes, and the limit of one shape is raised as that of an
+error is, for the effective number of its tokens (Satterthwaite, Biometrics Bulletin 2, 1946).
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-FALSE_ALARM = 1e-6
-"""Probability that a mode whose errors are as large as they may be exceeds the limit at a shape by chance."""
+from stages.workers.probes.rounding import Rounding
 
 
 @dataclass
@@ -37,15 +36,12 @@ class Divergences:
         """Nats a token of `mode` or `eager`."""
         return float(getattr(self, name)) / max(len(self.spreads), 1)
 
-    def limit(self, variance: float) -> float:
-        """Nats a token that errors of this variance exceed with probability `FALSE_ALARM`."""
-        from scipy.stats import chi2
-
+    def limit(self, variance: float, rounding: Rounding) -> float:
+        """Nats a token that errors of this variance, distributed as eager's, exceed with probability `FALSE_ALARM`."""
         total, squares = sum(self.spreads), sum(spread * spread for spread in self.spreads)
         if not squares:
             return 0.0
-        freedom = total * total / squares
-        return variance * total / len(self.spreads) * float(chi2.isf(FALSE_ALARM, freedom)) / freedom
+        return variance * total / len(self.spreads) * rounding.tail(total * total / squares)
 
 
 def eager_variance(shapes: Iterable[Divergences]) -> float:

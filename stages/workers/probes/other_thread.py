@@ -43,7 +43,7 @@ def _same_or_rounded(bench: Bench, subject: str, seen: torch.Tensor, before: tor
     apart = difference(seen, before)
     if apart > bench.repeat_noise:
         exact = answer(bench.reference, bench.sizes[-1])
-        if relative_error(seen, exact) <= bench.error_limit(relative_error(before, exact)):
+        if relative_error(seen, exact) <= bench.error_limit(relative_error(before, exact), len(exact)):
             return reported("other_thread", subject, apart, 1, "another thread rounds otherwise: a finding")
     return held_to("other_thread", subject, apart, bench.repeat_noise, 1)
 

@@ -26,7 +26,7 @@ def _run(bench: Bench) -> Iterator[Document]:
         yield held_to("repeated_calls", subject, mode_noise, eager_noise, NUM_REPEATS)
         return
     exact = answer(bench.reference, rows)
-    limit = bench.error_limit(relative_error(answer(bench.eager, rows), exact))
+    limit = bench.error_limit(relative_error(answer(bench.eager, rows), exact), len(exact))
     if mode_noise <= limit:
         bench.repeat_noise = mode_noise
         yield reported("repeated_calls", subject, mode_noise, NUM_REPEATS, "the mode does not repeat its own answer: a finding")

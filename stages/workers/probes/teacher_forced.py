@@ -99,10 +99,11 @@ def _compare_decode(bench: Bench, rows: int, comparison: Comparison) -> None:
 
 def _checks(bench: Bench, shape: str, seen: Comparison, variance: float) -> Iterator[Document]:
     own, calls = seen.error("eager"), seen.num_calls
-    yield held_to("teacher_forced_logits", shape, seen.error("mode"), bench.error_limit(own), calls, f"eager's own error {own:.3g}")
+    limit = bench.error_limit(own, seen.num_tokens)
+    yield held_to("teacher_forced_logits", shape, seen.error("mode"), limit, calls, f"eager's own error {own:.3g}")
     apart, floor = seen.divergences, KL_FLOOR[bench.precision]
     reason = f"nats a token, eager's own {apart.mean('eager'):.3g}"
-    yield held_to("kl_divergence", shape, apart.mean("mode"), apart.limit(variance) + floor, calls, reason)
+    yield held_to("kl_divergence", shape, apart.mean("mode"), apart.limit(variance, bench.rounding) + floor, calls, reason)
     yield held_to("greedy_tokens", shape, seen.num_token_faults, 0, calls, f"of {seen.num_tokens} tokens")
     yield held_to("finite_logits", shape, seen.num_nonfinite, 0, calls)
     if bench.service.mode.transform == "none":

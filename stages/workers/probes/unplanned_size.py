@@ -35,7 +35,7 @@ def _run(bench: Bench) -> Iterator[Document]:
 def _compared(bench: Bench, rows: int) -> Document:
     exact, own = (_step(service, rows) for service in (bench.reference, bench.eager))
     error = relative_error(own, exact)
-    subject, limit = f"{rows} sequences", bench.error_limit(error)
+    subject, limit = f"{rows} sequences", bench.error_limit(error, len(exact))
     try:
         seen = _step(bench.service, rows)
     except Exception as refused:  # noqa: BLE001 - a mode may refuse with whatever it has

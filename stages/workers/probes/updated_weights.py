@@ -37,7 +37,7 @@ def _followed(bench: Bench, name: str, rows: int, how: str) -> Document:
     exact = answer(bench.reference, rows)
     own = relative_error(answer(bench.eager, rows), exact)
     seen = relative_error(answer(bench.service, rows), exact)
-    return held_to(name, f"decode/{rows}", seen, bench.error_limit(own), 1, f"{how}; eager's own error {own:.3g}")
+    return held_to(name, f"decode/{rows}", seen, bench.error_limit(own, len(exact)), 1, f"{how}; eager's own error {own:.3g}")
 
 
 def _by_pointer(bench: Bench, rows: int) -> Document:
