@@ -21,7 +21,7 @@ from tests.faults.planted_tree import RANK, PlantedTree, failed, fault, planted_
 from tests.workers.conftest import node, plan_for
 from tests.workers.small_study import ROOT
 
-NO_PROBES = {"__init__", "bench", "held_function", "probe", "registry"}
+NO_PROBES = {"__init__", "bench", "held_function", "divergence", "rounding", "probe", "registry"}
 PROBE_MODULES = {path.stem for path in (ROOT / "stages/workers/probes").glob("*.py")} - NO_PROBES
 ALL = [one.words for one in PLANTED.values()]
 
