@@ -133,7 +133,7 @@ def _break_evens(records: StudyRecords, mode: str, rates: list[str]) -> dict[str
     bounds = own[1].max_goodput_is_lower_bound, base[1].max_goodput_is_lower_bound
     found: dict[str, dict[str, BreakEven]] = {}
     for rate in rates:
-        for cache in services.CACHES:
+        for cache in lifetimes.CACHES:
             mine = services.corners(own[0], own[1], rate, cache)
             theirs = services.corners(base[0], base[1], rate, cache) or services.corners(base[0], base[1], rate, "cold")
             if mine and theirs:

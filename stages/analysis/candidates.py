@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from stages.analysis import lifetimes, services
-from stages.analysis.lifetimes import EQUAL_SHARE as EQUAL_SHARE
-from stages.analysis.lifetimes import Corners
+from stages.analysis.lifetimes import EQUAL_SHARE, Corners
 from stages.analysis.reading import StudyRecords
 from stages.core.records.load import Load
 

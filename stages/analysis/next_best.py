@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 from stages.analysis import eligibility, services
+from stages.analysis.lifetimes import CACHES
 from stages.analysis.reading import StudyRecords
 from stages.core.records.lifetime import BreakEven
 
@@ -17,7 +18,7 @@ def next_best(records: StudyRecords, mode: str, rates: Iterable[str]) -> dict[st
     others = [other for other in records.modes if other != mode and not eligibility.rejection(records, other)]
     found: dict[str, dict[str, BreakEven]] = {}
     for rate in rates:
-        for cache in services.CACHES:
+        for cache in CACHES:
             pairs = {other: pair for other in others if (pair := _pair(records, mode, other, rate, cache))}
             if pairs:
                 found.setdefault(rate, {})[cache] = ahead_of_all(pairs)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from stages.analysis import statistics
-from stages.analysis.lifetimes import CACHES as CACHES
-from stages.analysis.lifetimes import EQUAL_SHARE, Corners, Service, break_even
+from stages.analysis.lifetimes import CACHES, EQUAL_SHARE, Corners, Service, break_even
 from stages.core.records.lifetime import BreakEven
 from stages.core.records.load import Load, LoadRun, Probe
 from stages.core.records.startup import Startup

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from stages.analysis import arguments, coverage, memory_growth, served_answers, services, statistics
-from stages.analysis.lifetimes import replaced
+from stages.analysis.lifetimes import CACHES, replaced
 from stages.analysis.reading import StudyRecords
 from stages.analysis.startup_causes import known_cause
 from stages.core.records.answer import ModeAnswer
@@ -92,7 +92,7 @@ def _coverage(records: StudyRecords, capture: PathProof, answer: ModeAnswer, mod
 
 
 def _startup(startup: Startup) -> dict[str, Any]:
-    by_cache = {cache: [start for start in startup.starts if start.cache == cache] for cache in services.CACHES}
+    by_cache = {cache: [start for start in startup.starts if start.cache == cache] for cache in CACHES}
     return {cache: _starts(found) for cache, found in by_cache.items() if found}
 
 

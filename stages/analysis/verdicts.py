@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from stages.analysis import arguments, eligibility, other_rules, parsimony, services, spans, wording
-from stages.analysis.candidates import EQUAL_SHARE, Candidate, candidates_at, equal, measurably_lower, tpot_ms
+from stages.analysis.candidates import Candidate, candidates_at, equal, measurably_lower, tpot_ms
+from stages.analysis.lifetimes import EQUAL_SHARE
 from stages.analysis.reading import StudyRecords
 from stages.analysis.wording import UNDECIDED
 from stages.core.records.answer import FactorialAnswer, ModeAnswer
