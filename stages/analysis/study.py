@@ -138,6 +138,7 @@ def _factorial(records: StudyRecords, answer: Answer, name: str) -> dict[str, An
         "ceilings": record.data.ceilings.model_dump() if record.data and record.data.ceilings else None,
         "timer": record.data.timer.model_dump() if record.data and record.data.timer else None,
         "heat": _heat(record.data) if record.data else {},
+        "went_on": _went_on(record.data) if record.data else [],
         "stopped": record.data.stopped if record.data else [],
         "switch_us": conditions.switch_costs_us(record.data) if record.data else {},
     }
@@ -159,6 +160,11 @@ def _heat(data: Rotations) -> dict[str, float]:
             passes.setdefault(run.mode, []).append(run.sequence_s)
     means = {mode: sum(found) / len(found) for mode, found in passes.items()}
     return dict(sorted(means.items(), key=lambda item: item[1]))
+
+
+def _went_on(data: Rotations) -> list[str]:
+    """Modes of the sets after the heat, whatever was found about their path and answers; empty where there was no heat."""
+    return sorted({cell.mode for cell in data.cells if cell.status == "ok"}) if data.heat else []
 
 
 def _voided(records: StudyRecords, name: str) -> list[str]:

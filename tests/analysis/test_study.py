@@ -79,6 +79,26 @@ def test_factorial_says_when_and_where_it_was_measured_and_times_say_of_which_th
     assert document["modes"]["compile"]["steady_state"]["decode"]["1"]["factorial"] == "inductor_manual"
 
 
+def test_heat_says_its_times_and_who_went_on() -> None:
+    records = example_records()
+    name, record = next(iter(records.steady_state.items()))
+    assert record.data is not None
+    late = {"status": "skipped", "reason": "number 3 of the heat"}
+    cells = [cell.model_copy(update=late) if cell.mode == "eager" else cell for cell in record.data.cells]
+    passes = [
+        record.data.sequences[0].model_copy(update={"mode": mode, "sequence_s": s}) for mode, s in (("b", 2.0), ("a", 1.0), ("a", 3.0))
+    ]
+    data = record.data.model_copy(update={"heat": passes, "cells": cells})
+    records.steady_state[name] = record.model_copy(update={"data": data})  # type: ignore[index]
+    found = study_document(records, answers.answer(records))["attribution"][name]
+    assert found["heat"] == {"b": 2.0, "a": 2.0}
+    assert found["went_on"] == sorted({cell.mode for cell in cells} - {"eager"})
+
+
+def test_factorial_without_a_heat_has_no_one_who_went_on(document: dict[str, Any]) -> None:
+    assert all(found["went_on"] == [] for found in document["attribution"].values())
+
+
 def test_the_baseline_states_what_could_be_saved_at_most(document: dict[str, Any]) -> None:
     entry = document["modes"]["eager"]["bottleneck"]["1"]
     assert entry["ceilings"]["replay_us"] == pytest.approx(entry["wall_us"] - entry["busy_us"])

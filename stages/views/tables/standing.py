@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +11,6 @@ from stages.views.document import Study, dig, part, sort_numeric
 from stages.views.figures.waterfall import describe
 from stages.views.tables.table import Table, dropped_empty
 
-_ENDED = re.compile(r"(skipped|failed|unavailable): (?!capture: |correctness: )")  # an objection to path or answers came later
 _AGREES: dict[Any, str] = {True: "the clocks agree", False: "the clocks are off", None: "the clocks were not checked"}
 
 
@@ -89,13 +87,7 @@ def direct(study: Study) -> list[str]:
 
 
 def _went_on(answer: Mapping[str, Any]) -> set[str]:
-    """Modes whose cells were in the sets after the heat, whatever was found about their path and answers."""
-    reasons = part(answer, "cell_reasons")
-    return {
-        str(mode)
-        for cell, mode in part(answer, "cells").items()
-        if not _ENDED.match(str(reasons.get(cell) or "").removeprefix(f"{mode}: "))
-    }
+    return set(map(str, dig(answer, "went_on") or []))
 
 
 def _beside(unusable: set[str]) -> str:
