@@ -20,7 +20,7 @@ from pathlib import Path
 
 MAPS = Path("/proc/self/maps")
 DEFAULT_TOOLKIT = Path("/usr/local/cuda")
-SHARED_CXX = (b"libstdc++.so", b"libc++.so")
+SHARED_CXX = (b"libstdc++.", b"libc++.")
 PROGRAM = "#include <string>\nstd::string twice(const std::string& text) { return text + text; }\n"
 ANSWER_S = 20
 
