@@ -50,6 +50,16 @@ def _compiler_limits() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _gradients() -> Iterator[None]:
+    """A command that a test calls turns gradients off for its own process, not for the next test."""
+    torch = sys.modules.get("torch")  # a test that imports it first finds them on
+    before = torch.is_grad_enabled() if torch else True
+    yield
+    if torch := sys.modules.get("torch"):
+        torch.set_grad_enabled(before)
+
+
 @pytest.fixture(scope="session")
 def _ahead(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ahead]:
     begun = Ahead(request.session.items, tmp_path_factory.mktemp("ahead"))

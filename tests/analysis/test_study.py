@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,8 @@ def test_heat_says_its_times_and_who_went_on() -> None:
         record.data.sequences[0].model_copy(update={"mode": mode, "sequence_s": s}) for mode, s in (("b", 2.0), ("a", 1.0), ("a", 3.0))
     ]
     data = record.data.model_copy(update={"heat": passes, "cells": cells})
-    records.steady_state[name] = record.model_copy(update={"data": data})  # type: ignore[index]
+    steady_state = {**records.steady_state, name: record.model_copy(update={"data": data})}
+    records = replace(records, steady_state=steady_state)
     found = study_document(records, answers.answer(records))["attribution"][name]
     assert found["heat"] == {"b": 2.0, "a": 2.0}
     assert found["went_on"] == sorted({cell.mode for cell in cells} - {"eager"})

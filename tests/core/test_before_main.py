@@ -30,7 +30,7 @@ def test_every_command_names_the_package_the_interpreter_and_the_remedy(name: st
 
 
 def test_the_package_that_is_missing_is_named() -> None:
-    assert bare("-m", "stages.compare", "A", "B").stderr.startswith("error: numpy: must be installed")
+    assert bare("-m", "stages.compare", "A", "B").stderr.startswith("error: pydantic: must be installed")
 
 
 def test_a_program_that_imports_the_package_keeps_its_own_errors(tmp_path: Path) -> None:
