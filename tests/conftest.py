@@ -60,6 +60,15 @@ def _gradients() -> Iterator[None]:
         torch.set_grad_enabled(before)
 
 
+@pytest.fixture
+def needs_packages() -> None:
+    """Skip a test of AOTInductor's packages where they would crash the process, and say why."""
+    from stages.modes.linking import no_shared_cxx
+
+    if why := no_shared_cxx():
+        pytest.skip(why)
+
+
 @pytest.fixture(scope="session")
 def _ahead(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ahead]:
     begun = Ahead(request.session.items, tmp_path_factory.mktemp("ahead"))

@@ -12,7 +12,7 @@ from stages.core.records.answer import Answer, Bottleneck, Floor, ModeAnswer, Se
 from stages.core.records.lifetime import BreakEven, Lifetime
 from stages.core.records.plan import Plan
 from stages.core.records.steps import SequenceRun
-from stages.core.sampling import sampled_steps
+from stages.core.sampling import sampled_indices
 
 WorkOf = Callable[[int, int], floors.Work]
 """(decode batch, context tokens) -> the least work of one step."""
@@ -72,7 +72,7 @@ def sequence(records: StudyRecords, mode: str) -> SequenceTimes | None:
 def _sampled_tokens(plan: Plan, run: SequenceRun) -> int | None:
     """Tokens that the sampled steps of the plan make: one a prefill, one an active sequence of a decode step."""
     steps = [step for step in plan.runs for _ in range(step.count)]
-    wanted = [steps[index] for index in sampled_steps(len(steps), run.num_steps)]
+    wanted = [steps[index] for index in sampled_indices(len(steps), run.num_steps)]
     decode = [step.size for step in wanted if step.phase == "decode"]
     is_sample = len(wanted) == run.num_steps and len(decode) == run.num_decode_steps
     return sum(decode) + len(wanted) - len(decode) if is_sample else None

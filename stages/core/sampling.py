@@ -5,7 +5,7 @@ from __future__ import annotations
 NUM_WINDOWS = 10
 
 
-def sampled_steps(total: int, num_steps: int) -> set[int]:
+def sampled_indices(total: int, num_steps: int) -> set[int]:
     """Indices of about `num_steps` of `total` steps, in ten windows spread evenly from the first step to the last; all, if there are fewer.
 
     A window has one step at least.

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from stages.core.records.plan import Request
-from stages.core.sampling import sampled_steps as sampled_indices
+from stages.core.sampling import sampled_indices
 from stages.instruments.clocks import device_us, wall_us
 from stages.instruments.contention import Stretch
 from stages.traces.planning import padded

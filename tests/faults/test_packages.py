@@ -11,7 +11,6 @@ import torch
 from stages.core.build import build
 from stages.core.records.correctness import Check
 from stages.modes.aot_inductor import AotInductor, PackagedStep
-from stages.modes.linking import no_shared_cxx
 from stages.workers.probes import unplanned_size
 from stages.workers.probes.bench import Bench, set_up
 from stages.workers.service import Service
@@ -23,7 +22,7 @@ from tests.workers.conftest import node, plan_for
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore"),
-    pytest.mark.skipif(bool(no_shared_cxx()), reason=no_shared_cxx()),
+    pytest.mark.usefixtures("needs_packages"),
 ]
 FAULT = PLANTED["package_of_planned_sizes"]
 

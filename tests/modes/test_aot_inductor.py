@@ -17,7 +17,6 @@ from stages.environment import describe
 from stages.instruments.compiled_regions import PACKAGE_MARK, share_outside
 from stages.instruments.path_counters import PathCounters
 from stages.modes.aot_inductor import AotInductor, PackagedStep, exported_module, give_constants
-from stages.modes.linking import no_shared_cxx
 from stages.modes.package_identity import Layouts, identity
 from stages.workers.service import Service
 from tests.ahead import FEW_BYTES
@@ -25,7 +24,7 @@ from tests.workers.conftest import node
 from tests.workers.small_study import SmallStudy, write_study
 
 pytestmark = [
-    pytest.mark.skipif(bool(no_shared_cxx()), reason=no_shared_cxx()),
+    pytest.mark.usefixtures("needs_packages"),
     *(pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("DeprecationWarning", "FutureWarning")),  # torch's own
 ]
 

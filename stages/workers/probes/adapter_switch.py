@@ -9,7 +9,7 @@ import torch
 
 from stages.models.adapters import Adapter, adapter_buffers, random_adapter, switch_adapter
 from stages.workers.probes.bench import Bench, admit, answer, difference, forced_decode, random_tokens, relative_error
-from stages.workers.probes.probe import Document, Probe, at_least, held_to, not_run
+from stages.workers.probes.probe import Document, Probe, at_least, held_to, held_to_error_rule, not_run
 
 LEAST_DIFFERENCE = 0.01
 """Relative distance between eager's logits under two adapters: below it, a stale one could hide."""
@@ -36,10 +36,8 @@ def _followed(bench: Bench, rows: int, adapters: list[Adapter | None]) -> Iterat
     for service in bench.trio:
         admit(service, rows, seed=21)
     steps = [_stepped(bench, rows, adapter, step) for step, adapter in enumerate(adapters)]
-    seen, own, exact = (torch.cat(logits) for logits in zip(*steps, strict=True))
-    error, subject = relative_error(own, exact), f"decode/{rows}"
-    reason = f"a switch before each step; eager's own error {error:.3g}"
-    yield held_to("adapter_switch", subject, relative_error(seen, exact), bench.error_limit(error, len(exact)), len(steps), reason)
+    trio, subject = (torch.cat(logits) for logits in zip(*steps, strict=True)), f"decode/{rows}"
+    yield held_to_error_rule(bench, "adapter_switch", subject, trio, len(steps), "a switch before each step")
     reason = "eager's answers under two adapters: far enough apart to tell a stale one"
     yield at_least("adapters_differ", subject, _distance(bench, rows, adapters[0], adapters[1]), LEAST_DIFFERENCE, 2, reason)
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import torch
 
 from stages.instruments import memory
-from stages.workers.probes.bench import Bench, answer, difference, relative_error
-from stages.workers.probes.probe import Document, Probe, held_to
+from stages.workers.probes.bench import Bench, answer, difference
+from stages.workers.probes.probe import Document, Probe, held_to, held_to_error_rule
 from stages.workers.service import Service
 
 BLOCK_ELEMENTS = (64, 1_000, 4_096, 65_536, 300_000)
@@ -22,11 +22,9 @@ def _run(bench: Bench) -> Iterator[Document]:
     Memory that another tensor has taken already is not free: what was computed from it is wrong before, and stays the same.
     """
     rows, subject = bench.sizes[-1], f"decode/{bench.sizes[-1]}"
-    before, exact = answer(bench.service, rows), answer(bench.reference, rows)
-    own = relative_error(answer(bench.eager, rows), exact)
-    limit = bench.error_limit(own, len(exact))
-    yield held_to("before_the_churn", subject, relative_error(before, exact), limit, 1, f"eager's own error {own:.3g}")
-    del exact
+    before, *others = (answer(service, rows) for service in bench.trio)
+    yield held_to_error_rule(bench, "before_the_churn", subject, (before, *others), 1)
+    others.clear()
     gc.collect()
     for name, churn in (("allocator_churn", _overwrite), ("allocator_emptied", _hand_back)):
         seen = difference(answer(bench.service, rows, before_prefill=churn, before_decode=churn), before)

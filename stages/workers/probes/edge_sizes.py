@@ -7,17 +7,15 @@ from typing import Any
 
 import torch
 
-from stages.workers.probes.bench import Bench, answer, relative_error
-from stages.workers.probes.probe import Document, Probe, held_to
+from stages.workers.probes.bench import Bench, answer
+from stages.workers.probes.probe import Document, Probe, held_to, held_to_error_rule
 from stages.workers.service import Service
 
 
 def _run(bench: Bench) -> Iterator[Document]:
     for rows in dict.fromkeys((1, bench.sizes[-1])):
-        exact = answer(bench.reference, rows)
-        own = relative_error(answer(bench.eager, rows), exact)
-        seen = relative_error(answer(bench.service, rows), exact)
-        yield held_to("edge_sizes", f"{rows} sequences", seen, bench.error_limit(own, len(exact)), 3 * rows, f"eager's own error {own:.3g}")
+        trio = (answer(service, rows) for service in bench.trio)
+        yield held_to_error_rule(bench, "edge_sizes", f"{rows} sequences", trio, 3 * rows)
     yield _past_the_largest(bench.service)
 
 

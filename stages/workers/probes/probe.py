@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from stages.workers.probes.bench import Bench
+from torch import Tensor
+
+from stages.workers.probes.bench import Bench, relative_error
 
 Document = dict[str, Any]
 _WORST_FIRST = ("fail", "pass", "reported", "not_run")
@@ -26,6 +28,15 @@ class Probe:
 def held_to(name: str, subject: str, value: float, limit: float, num_calls: int, reason: str = "") -> Document:
     """A check that passes where value <= limit; a value that is no number fails."""
     return _document(name, subject, "pass" if value <= limit else "fail", value, limit, num_calls, reason)
+
+
+def held_to_error_rule(bench: Bench, name: str, subject: str, trio: Iterable[Tensor], num_calls: int, how: str = "") -> Document:
+    """A check on the logits [n, v] of the mode, eager and the reference: the mode's error within what eager's own allows."""
+    seen, own, exact = trio
+    error = relative_error(own, exact)
+    reason = f"{how}; " if how else ""
+    limit = bench.error_limit(error, len(exact))
+    return held_to(name, subject, relative_error(seen, exact), limit, num_calls, f"{reason}eager's own error {error:.3g}")
 
 
 def at_least(name: str, subject: str, value: float, limit: float, num_calls: int, reason: str = "") -> Document:

@@ -37,15 +37,15 @@ class Comparison:
 
     def add(self, mode: torch.Tensor, eager: torch.Tensor, reference: torch.Tensor) -> None:
         """One call's logits [n, v] of the three services."""
-        exact = reference.double()
+        exact, seen = reference.double(), {"mode": mode.double(), "eager": eager.double()}
         self.num_calls += 1
         self.num_unequal += int((mode != eager).sum())
         self.num_nonfinite += int((~torch.isfinite(mode)).sum())
-        for name, logits in (("mode", mode), ("eager", eager)):
-            self.squared[name] += float((logits.double() - exact).square().sum())
-        self.divergences.add(mode.double(), eager.double(), exact)
+        for name, logits in seen.items():
+            self.squared[name] += float((logits - exact).square().sum())
+        self.divergences.add(**seen, exact=exact)
         self.reference_squared += float(exact.square().sum())
-        self._add_tokens(mode, exact, float((eager.double() - exact).abs().max()))
+        self._add_tokens(mode, exact, float((seen["eager"] - exact).abs().max()))
 
     def error(self, name: str) -> float:
         """Relative root-mean-square error of `mode` or `eager` against the reference."""

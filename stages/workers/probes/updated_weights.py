@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from stages.workers.probes.bench import Bench, answer, copy_weights, difference, relative_error
+from stages.workers.probes.bench import Bench, answer, copy_weights, difference
 from stages.workers.probes.held_function import refusal
-from stages.workers.probes.probe import Document, Probe, held_to
+from stages.workers.probes.probe import Document, Probe, held_to, held_to_error_rule
 
 
 def _run(bench: Bench) -> Iterator[Document]:
@@ -34,10 +34,7 @@ def _restored(bench: Bench, name: str, before: torch.Tensor, how: str) -> Docume
 
 def _followed(bench: Bench, name: str, rows: int, how: str) -> Document:
     """The mode's error against the reference, which has the new weights, under the rule for logits."""
-    exact = answer(bench.reference, rows)
-    own = relative_error(answer(bench.eager, rows), exact)
-    seen = relative_error(answer(bench.service, rows), exact)
-    return held_to(name, f"decode/{rows}", seen, bench.error_limit(own, len(exact)), 1, f"{how}; eager's own error {own:.3g}")
+    return held_to_error_rule(bench, name, f"decode/{rows}", (answer(service, rows) for service in bench.trio), 1, how)
 
 
 def _by_pointer(bench: Bench, rows: int) -> Document:
