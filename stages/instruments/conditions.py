@@ -37,8 +37,8 @@ class Watch:
         if used is not None and self._others_at_start is not None:
             self._own_bytes = used - self._others_at_start
 
-    def read(self, cpu_share: float | None = None, queue_share: float | None = None) -> Conditions:
-        """The condition now, with the clock events since the reading before; both shares as the worker gave them."""
+    def read(self, **of_the_worker: Any) -> Conditions:
+        """The condition now, with the clock events since the reading before, and what the worker said of its block."""
         before, self._events_us = self._events_us, self._read_events()
         used, others_before = self._used_bytes(), self._others_at_start or 0
         others = None if used is None else max(0, used - self._own_bytes)
@@ -51,8 +51,7 @@ class Watch:
             other_bytes=others,
             other_growth_bytes=None if others is None else others - others_before,
             load_average=round(os.getloadavg()[0], 2),
-            cpu_share=cpu_share,
-            queue_share=queue_share,
+            **of_the_worker,
         )
 
     def _used_bytes(self) -> int | None:

@@ -133,7 +133,7 @@ class Rotation:
             pipelined_calls=options.pipelined_calls,
             context_tokens=self.context_tokens,
         )
-        conditions = self.watch.read(timed.pop("cpu_share"), timed.pop("queue_share"))
+        conditions = self.watch.read(**{name: timed.pop(name) for name in ("cpu_share", "queue_share", "host_loop_us")})
         at = {"set_index": self.set_index, "rotation_index": rotation_index, "order_index": order_index}
         self.blocks.append(Block(**self._named(cell), shape=shape, conditions=conditions, **at, **timed))
 

@@ -13,12 +13,15 @@ from stages.core.records.plan import Request
 from stages.core.sampling import sampled_indices
 from stages.instruments.clocks import device_us, wall_us
 from stages.instruments.contention import Stretch
+from stages.instruments.host_speed import HostSpeed
 from stages.traces.planning import padded
 from stages.traces.scheduling import PlanSettings, simulate
 from stages.workers.service import Service
 from stages.workers.voiding import Window
 
 SETTLING_CALLS = 3
+HOST = HostSpeed()
+"""Of this process: what all its services have seen."""
 
 
 def time_block(service: Service, shape: str, num_calls: int, pipelined_calls: int, context_tokens: int) -> dict[str, Any]:
@@ -26,8 +29,10 @@ def time_block(service: Service, shape: str, num_calls: int, pipelined_calls: in
 
     Decode starts with every slot filled to `context_tokens`. `voided` says that something compiled inside, or was no replay.
     `first_call_us`: the first settling call, which pays for the switch from another process on the device.
+    `host_loop_us`: the host's speed before and after; a block on a GPU begins on a processor that is fast.
     """
     service.fill(context_tokens, torch.Generator().manual_seed(0))
+    before_us = _begin_on_fast(service)
     window = Window(service)
     call = partial(service.run, shape)
     first_call_us, *_ = [wall_us(call, service.synchronize) for _ in range(SETTLING_CALLS)]
@@ -40,7 +45,7 @@ def time_block(service: Service, shape: str, num_calls: int, pipelined_calls: in
         "pipelined_us": _pipelined_us(service, shape, pipelined_calls),
     }
     num_steps = SETTLING_CALLS + num_calls + num_device_calls + pipelined_calls
-    return {**document, **stretch.shares(), "voided": window.reason(num_steps)}
+    return {**document, **stretch.shares(), "host_loop_us": [before_us, HOST.read_us()], "voided": window.reason(num_steps)}
 
 
 def time_sequence(
@@ -50,6 +55,7 @@ def time_sequence(
     steps = sampled_steps(service, requests, num_steps, plan_settings)
     service.fill(context_tokens, torch.Generator().manual_seed(0))
     service.synchronize()
+    _begin_on_fast(service)
     window = Window(service)
     began_s = time.perf_counter()
     for shape, size in steps:
@@ -62,6 +68,11 @@ def time_sequence(
         "num_decode_steps": sum(shape.startswith("decode") for shape, _ in steps),
         "voided": window.reason(len(steps)),
     }
+
+
+def _begin_on_fast(service: Service) -> float:
+    """The host's loop, us. On a CPU the steps run on all processors, so that there is none to choose."""
+    return HOST.move_to_fast() if service.device == "cuda" else HOST.read_us()
 
 
 def sampled_steps(service: Service, requests: list[dict[str, Any]], num_steps: int, plan_settings: dict[str, Any]) -> list[tuple[str, int]]:

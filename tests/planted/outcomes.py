@@ -70,20 +70,32 @@ class Outcomes:
         said = dict(report.user_properties)
         if "faults" not in said or not (report.when == "call" or report.outcome != "passed"):
             return
-        skipped = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
         self.rows.append(
             {
                 "faults": said["faults"],
                 "kind": said["kind"],
                 "test": report.nodeid.rpartition("::")[2],
-                "outcome": WORDS[str(said["kind"])][report.outcome],
+                "outcome": outcome_of(str(said["kind"]), report.outcome, judged="verdict" in said),
                 "verdict": said.get("verdict", ""),
-                "reason": TEMPORARY.sub(".../", str(said.get("reason", skipped))),
+                "reason": TEMPORARY.sub(".../", str(said.get("reason") or _why_not(report))),
                 "seconds": round(report.duration, 1),
                 "on": self.machines[str(said["device"])],
                 "torch": self.torch,
             }
         )
+
+
+def outcome_of(kind: str, outcome: str, judged: bool) -> str:
+    """In words; a test that failed before there was a verdict says nothing of the fault: it `broke`."""
+    return "broke" if outcome == "failed" and not judged else WORDS[kind][outcome]
+
+
+def _why_not(report: pytest.TestReport) -> str:
+    """Why a test was skipped, or the message of what ended it; empty for one that passed."""
+    if isinstance(report.longrepr, tuple):
+        return report.longrepr[2]
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return str(crash.message) if crash else ""
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.planted.outcomes import FAULTS, merged, table
+from tests.planted.outcomes import FAULTS, merged, outcome_of, table
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = [importlib.import_module(f"tests.planted.{name}") for name in ("test_planted_faults", "test_planted_on_gpu")]
@@ -48,6 +48,19 @@ def test_table_lists_faults_then_twins_and_keeps_earlier_rows(tmp_path: Path) ->
     lines = table(found["rows"]).splitlines()
     assert lines[4] == f"| {FAULTS[0]} | fault: a | refuted | 0 of 40 \\| steps | MISSED | a GPU |"
     assert lines[5].endswith("| raises nothing | a GPU |")
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "judged", "said"),
+    [
+        ("fault", "failed", True, "MISSED"),
+        ("fault", "failed", False, "broke"),
+        ("twin", "failed", False, "broke"),
+        ("twin", "failed", True, "RAISES"),
+    ],
+)
+def test_test_that_failed_without_a_verdict_broke(kind: str, outcome: str, judged: bool, said: str) -> None:
+    assert outcome_of(kind, outcome, judged) == said
 
 
 @pytest.mark.parametrize("outcomes", ["tests.planted.outcomes", "tests.faults.outcomes"])

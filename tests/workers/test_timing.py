@@ -64,6 +64,8 @@ def test_block_settles_then_times_every_call_and_a_burst(service: Service) -> No
     assert (len(block["wall_us"]), block["device_us"], block["voided"]) == (4, [], "")
     assert min(block["wall_us"]) > 0
     assert block["pipelined_us"] > 0
+    before_us, after_us = block["host_loop_us"]
+    assert min(before_us, after_us) > 0
 
 
 def test_compilation_inside_voids_a_block(service: Service) -> None:

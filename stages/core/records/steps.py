@@ -47,7 +47,8 @@ class Conditions(Document):
     `event_us`: time that the device's clocks were held down meanwhile, by reason (NVML's cumulative counters).
     `other_bytes`: device memory in use that is not this study's; `other_growth_bytes`: how much of it came since the
     set's processes were spawned. `cpu_share`: processor time of the worker / wall time
-    of its block. `queue_share`: time that the worker waited for a processor / wall time of its block.
+    of its block. `queue_share`: time that the worker waited for a processor / wall time of its block. `host_loop_us`: a
+    fixed loop of Python on the worker's processor, before and after its block (empty in records from before it was read).
     """
 
     sm_clock_mhz: int | None = None
@@ -60,6 +61,7 @@ class Conditions(Document):
     load_average: float | None = None
     cpu_share: float | None = None
     queue_share: float | None = None
+    host_loop_us: list[PositiveFloat] = Field(default_factory=list)
 
 
 class Settling(Document):
