@@ -36,7 +36,14 @@ def study(num_steps: int) -> Rotations:
     per_rotation = len(CELLS) * len(SHAPES) * NUM_SETS
     calls = max(1, min(CALLS, num_steps // (2 * per_rotation)))
     num_rotations = max(1, num_steps // (2 * calls * per_rotation))
-    good = Conditions(sm_clock_mhz=1900, max_sm_clock_mhz=1980, event_us={"thermal": 0.0}, queue_share=0.0, other_growth_bytes=0)
+    good = Conditions(
+        sm_clock_mhz=1900,
+        max_sm_clock_mhz=1980,
+        event_us={"thermal": 0.0},
+        queue_share=0.0,
+        other_growth_bytes=0,
+        host_loop_us=[30.0, 31.0],
+    )
     turn_of_all = [(one, rotation) for one in range(NUM_SETS) for rotation in range(num_rotations)]
     blocks = [
         Block(

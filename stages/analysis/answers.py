@@ -29,14 +29,12 @@ def answer(records: StudyRecords, ceilings: floors.Ceilings | None = None, work_
 def mode_answer(records: StudyRecords, mode: str, ceilings: floors.Ceilings | None, work_of: WorkOf | None) -> ModeAnswer:
     """Step times with their comparison, bottleneck, floor and lifetime of one mode."""
     steps = steady_state(records, mode)
-    capture = records.capture[mode].data
     return ModeAnswer(
         steady_state=steps,
         sequence=sequence(records, mode),
         bottleneck=_bottlenecks(records, mode, steps),
         floor=_floors(records, steps, ceilings, work_of),
         lifetime=lifetime(records, mode),
-        max_sequences=capture.memory.max_sequences if capture else None,
         repeats=repeats(records, mode),
     )
 

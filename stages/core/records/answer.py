@@ -171,7 +171,6 @@ class ModeAnswer(Document):
     bottleneck: dict[str, Bottleneck]
     floor: dict[str, Floor]
     lifetime: Lifetime | None
-    max_sequences: int | None
     repeats: dict[str, Repeat] = Field(default_factory=dict)
 
 
