@@ -71,7 +71,7 @@ def _slowed(found: Conditions, usually: Usual) -> list[str]:
     if usually.device == "cpu" or usually.host_loop_us is None or not found.host_loop_us:
         return []
     slowdown = max(found.host_loop_us) / usually.host_loop_us
-    return [f"contended: the host's processor was {slowdown:.2f} times slower than usual"] if slowdown > LARGEST_SLOWDOWN else []
+    return [f"contended: the host's processor took {slowdown:.2f} times its usual time"] if slowdown > LARGEST_SLOWDOWN else []
 
 
 def _host_readings(rotations: Rotations) -> list[float]:

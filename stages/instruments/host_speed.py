@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 NUM_TURNS = 2000
@@ -41,10 +42,11 @@ class HostSpeed:
             return self.read_us()
         allowed = os.sched_getaffinity(0)
         try:
-            os.sched_setaffinity(0, {self._fast_among(_near(here, allowed))})
-            return self.read_us()
+            with suppress(OSError):  # a processor that was taken away meanwhile
+                os.sched_setaffinity(0, {self._fast_among(_near(here, allowed))})
         finally:
             os.sched_setaffinity(0, allowed)
+        return self.read_us()
 
     def _fast_among(self, processors: list[int]) -> int:
         """The first that is about as fast as any was before, else the fastest of these; without a reading before all are read."""

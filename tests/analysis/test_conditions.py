@@ -90,7 +90,7 @@ def host(*loop_us: float) -> Conditions:
 def test_block_on_a_slow_processor_is_left_out_and_the_speeds_are_said() -> None:
     blocks = [block("E", turn, 100.0, host(30.0, 31.0)) for turn in range(9)] + [block("E", 9, 180.0, host(30.0, 61.0))]
     found = timed(blocks)
-    assert conditions.marks(blocks[-1], conditions.usual(found)) == ["contended: the host's processor was 2.03 times slower than usual"]
+    assert conditions.marks(blocks[-1], conditions.usual(found)) == ["contended: the host's processor took 2.03 times its usual time"]
     assert rotations.shape_times(found, "E", "decode/1").wall_us.ecdf == [100.0] * 9  # type: ignore[union-attr]
     left_out, speeds = conditions.sentences(found)
     assert left_out == "blocks left out: 1 contended of 10"

@@ -82,6 +82,17 @@ def test_affinity_survives_a_reading_that_breaks(machine: Machine, monkeypatch: 
     assert machine.allowed == EVERY
 
 
+def test_processor_that_was_taken_away_ends_the_search_alone(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def set_affinity(_: int, processors: set[int]) -> None:
+        if processors == {1}:
+            raise OSError(22, "Invalid argument")
+        machine.set_affinity(0, processors)
+
+    monkeypatch.setattr(os, "sched_setaffinity", set_affinity)
+    assert HostSpeed().move_to_fast() == 60.0
+    assert machine.allowed == EVERY
+
+
 def test_a_reading_is_the_best_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([90.0, 30.0, 45.0])
     monkeypatch.setattr(host_speed, "_loop_us", lambda: next(times))
