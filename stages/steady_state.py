@@ -56,6 +56,7 @@ def measure(study: Study, name: str, cells: list[Cell], settings: dict[str, Sett
         sequence_steps=max((run.num_steps for run in sequences), default=0),
         sequence_steps_in_trace=study.plan.num_steps,
         blocks=[block for one in sets for block in one.blocks if block.cell not in failed],
+        slowed=[block for one in sets for block in one.slowed if block.cell not in failed],
         sequences=sequences,
         settling=[one for found in sets for one in found.settling if one.cell not in failed],
         ceilings=next((one.ceilings for one in sets if one.ceilings), None),

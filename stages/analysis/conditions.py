@@ -1,9 +1,9 @@
 """Which blocks ran under conditions that do not count, by a rule that cannot empty the result.
 
-A marked block is left out, unless that would leave two cells of its shape with under half of the rotations that they
-share (a cell alone: of its own): then all blocks of the shape are kept, and the shape is said to have run under that
-regime throughout (nvbench drops whatever is below 75 % of the clock, and never ends on a device that is power-capped
-for good). Differences of cells are taken inside rotations, so that marks that fall on one cell each cost them all.
+A marked block is left out, unless two cells of its shape would then share under half of their rotations, or not all of
+their sets: then all blocks of the shape are kept, and the shape is said to have run under that regime throughout (nvbench
+drops whatever is below 75 % of the clock, and never ends on a device that is power-capped for good). Differences are taken
+inside rotations and repeat over sets, so that marks that fall on one cell each would cost them all.
 """
 
 from __future__ import annotations
@@ -12,40 +12,22 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations_with_replacement
 from statistics import median
-from typing import NamedTuple
 
-import numpy as np
-
+from stages.core.host_readings import LARGEST_SLOWDOWN, num_slow, usual_us
 from stages.core.records.steps import Block, Conditions, Rotations, Settling
 
 LEAST_CLOCK_SHARE = 0.75  # nvbench's limit, of the largest SM clock
 LARGEST_QUEUE_SHARE = 0.05
 LEAST_CPU_SHARE = 0.9
 LARGEST_OTHER_GROWTH_BYTES = 256 << 20
-LARGEST_SLOWDOWN = 1.15
-USUAL_QUANTILE = 0.1
-"""Of all readings of the host's loop: the speed that it has when nothing slows it."""
 LEAST_KEPT_SHARE = 0.5
 HELD_DOWN = ("thermal", "hardware_thermal", "power_brake")  # a power cap alone shows in the clock
 
 
-class Usual(NamedTuple):
-    """What a block is held against: the device that it ran on, and the host's loop when nothing slows it, us (None: not read)."""
-
-    device: str
-    host_loop_us: float | None = None
-
-
-def usual(rotations: Rotations) -> Usual:
-    """Of one record, whose sets all come from one machine."""
-    readings = _host_readings(rotations)
-    return Usual(rotations.device, float(np.quantile(readings, USUAL_QUANTILE)) if readings else None)
-
-
-def marks(block: Block, usually: Usual) -> list[str]:
+def marks(block: Block, device: str) -> list[str]:
     """What speaks against a block: `throttled: ...` and `contended: ...` with their numbers; empty for a good one."""
     found = block.conditions
-    return [] if found is None else [*_throttled(found), *_contended(found, usually.device), *_slowed(found, usually)]
+    return [] if found is None else [*_throttled(found), *_contended(found, device)]
 
 
 def _throttled(found: Conditions) -> list[str]:
@@ -66,30 +48,17 @@ def _contended(found: Conditions, device: str) -> list[str]:
     return reasons
 
 
-def _slowed(found: Conditions, usually: Usual) -> list[str]:
-    """Only where steps are launched by one thread; on a CPU they run on all processors, and the loop is of one."""
-    if usually.device == "cpu" or usually.host_loop_us is None or not found.host_loop_us:
-        return []
-    slowdown = max(found.host_loop_us) / usually.host_loop_us
-    return [f"contended: the host's processor took {slowdown:.2f} times its usual time"] if slowdown > LARGEST_SLOWDOWN else []
-
-
-def _host_readings(rotations: Rotations) -> list[float]:
-    return [us for block in rotations.blocks if block.conditions for us in block.conditions.host_loop_us]
-
-
 def timed(rotations: Rotations, shape: str) -> list[Block]:
     """The blocks of one shape that were timed and not voided."""
     return [block for block in rotations.blocks if block.shape == shape and not block.voided and block.wall_us]
 
 
-def kept(blocks: Sequence[Block], usually: Usual) -> list[Block]:
-    """The blocks of one shape that count: those with no mark, or all, where two cells would lose more than half of their rotations."""
-    good = [block for block in blocks if not marks(block, usually)]
+def kept(blocks: Sequence[Block], device: str) -> list[Block]:
+    """The blocks of one shape that count: those with no mark, or all, where two cells would lose a set or half their rotations."""
+    good = [block for block in blocks if not marks(block, device)]
     total, left = _turns(blocks), _turns(good)
     pairs = combinations_with_replacement(total, 2)
-    too_few = any(len(left[a] & left[b]) < LEAST_KEPT_SHARE * len(total[a] & total[b]) for a, b in pairs)
-    return list(blocks) if too_few else good
+    return list(blocks) if any(_too_few(left[a] & left[b], total[a] & total[b]) for a, b in pairs) else good
 
 
 def _turns(blocks: Sequence[Block]) -> Mapping[str, set[tuple[int, int]]]:
@@ -100,19 +69,24 @@ def _turns(blocks: Sequence[Block]) -> Mapping[str, set[tuple[int, int]]]:
     return found
 
 
+def _too_few(left: set[tuple[int, int]], total: set[tuple[int, int]]) -> bool:
+    lost_a_set = {set_index for set_index, _ in left} != {set_index for set_index, _ in total}
+    return lost_a_set or len(left) < LEAST_KEPT_SHARE * len(total)
+
+
 def sentences(rotations: Rotations) -> list[str]:
     """What a reader must know: blocks left out, shapes under a regime throughout, cells that did not settle."""
     out: Counter[str] = Counter()
     regimes: list[str] = []
-    num_timed, usually = 0, usual(rotations)
+    num_timed = 0
     for shape in dict.fromkeys(block.shape for block in rotations.blocks):
         blocks = timed(rotations, shape)
         num_timed += len(blocks)
-        bad = [block for block in blocks if marks(block, usually)]
-        if len(kept(blocks, usually)) == len(blocks):
-            regimes += [f"{shape} ({_listed(_kinds(bad, usually))} of {len(blocks)})"] if bad else []
+        bad = [block for block in blocks if marks(block, rotations.device)]
+        if len(kept(blocks, rotations.device)) == len(blocks):
+            regimes += [f"{shape} ({_listed(_kinds(bad, rotations.device))} of {len(blocks)})"] if bad else []
         else:
-            out += _kinds(bad, usually)
+            out += _kinds(bad, rotations.device)
     said = [f"blocks left out: {_listed(out)} of {num_timed}"] if out else []
     if regimes:
         said.append(f"blocks kept although marked, because too few others are left: {', '.join(regimes)}")
@@ -120,14 +94,16 @@ def sentences(rotations: Rotations) -> list[str]:
 
 
 def _host_speeds(rotations: Rotations) -> list[str]:
-    """How the host's speed went, where it did not stay within what is usual."""
-    readings, usually = sorted(_host_readings(rotations)), usual(rotations).host_loop_us
-    if usually is None or readings[-1] <= LARGEST_SLOWDOWN * usually:
+    """How the host's speed went, where it changed, and how many blocks were measured again for it."""
+    blocks = [*rotations.blocks, *rotations.slowed]
+    readings = [us for block in blocks if block.conditions for us in block.conditions.host_loop_us]
+    usually_us = usual_us(readings) if readings else 0.0
+    if not (slow := num_slow(readings, usually_us)):
         return []
-    slow = sum(us > LARGEST_SLOWDOWN * usually for us in readings)
+    again = f"; {len(rotations.slowed)} blocks were measured again for it" if rotations.slowed else ""
     return [
-        f"the host's processor took {readings[0]:.0f} to {readings[-1]:.0f} us for the same loop of Python beside the blocks,"
-        f" in {slow} of {len(readings)} readings over {LARGEST_SLOWDOWN} times its usual {usually:.0f} us:"
+        f"the host's processor took {min(readings):.0f} to {max(readings):.0f} us for the same loop of Python beside the blocks,"
+        f" in {slow} of {len(readings)} readings over {LARGEST_SLOWDOWN} times its usual {usually_us:.0f} us{again}:"
         " steps that wait for the host take that much longer then"
     ]
 
@@ -153,9 +129,9 @@ def _not_settled(rotations: Rotations) -> list[str]:
     ]
 
 
-def _kinds(blocks: Iterable[Block], usually: Usual) -> Counter[str]:
+def _kinds(blocks: Iterable[Block], device: str) -> Counter[str]:
     """Marked blocks by kind; a block may have both."""
-    return Counter(kind for block in blocks for kind in {mark.split(":")[0] for mark in marks(block, usually)})
+    return Counter(kind for block in blocks for kind in {mark.split(":")[0] for mark in marks(block, device)})
 
 
 def _listed(kinds: Counter[str]) -> str:

@@ -123,14 +123,14 @@ def welch(first: Sequence[float], second: Sequence[float]) -> tuple[float, float
 
 
 def _cells(factorials: Mapping[str, tuple[Study, Study]]) -> tuple[list[CellShift], list[str]]:
-    """The cells of both runs, and those that only one has; of a heat each run may choose others."""
+    """Cells of both runs, and those that one lacks or that have no interval beside others; of a heat each run may choose others."""
     shifts, lost = [], []
     for factorial, (first, second) in factorials.items():
         for point in dict.fromkeys([*first, *second]):
             if point in SUMMED:
                 continue
             sets = _sets(first, point), _sets(second, point)
-            for cell in sorted({*sets[0], *sets[1]}):
+            for cell in sorted({*at(first, point, "set_us"), *at(second, point, "set_us")} if any(sets) else ()):
                 if cell in sets[0] and cell in sets[1]:
                     value, low, high = welch(*([math.log(us) for us in side[cell]] for side in sets))
                     mode = str(at(first, "cells").get(cell))

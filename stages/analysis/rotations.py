@@ -45,7 +45,7 @@ def is_twin(cell: str) -> bool:
 
 def counted(rotations: Rotations, shape: str) -> list[Block]:
     """Blocks at one shape that count: not voided, nor left out for the conditions they ran under."""
-    return conditions.kept(conditions.timed(rotations, shape), conditions.usual(rotations))
+    return conditions.kept(conditions.timed(rotations, shape), rotations.device)
 
 
 def voided(rotations: Rotations) -> list[str]:

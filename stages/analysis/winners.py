@@ -6,7 +6,7 @@ confidence 1 - 0.05 / (k - 1) (Bonferroni): the chance that any of these interva
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from stages.analysis import rotations as turns
 from stages.analysis import statistics
@@ -24,7 +24,7 @@ def winner(rotations: Rotations, point: str, usable: Collection[str]) -> Winner 
     means = {cell: mean.value for cell in modes if (mean := turns.cell_mean(values, cell))}
     if len(means) < 2:
         return None
-    best = min(means, key=lambda cell: means[cell])
+    best = _fastest(values, means)
     confidence = corrected(len(means) - 1)
     margin = turns.margin_at(rotations, values)
     ratios = {cell: turns.log_ratios_by_set(values, cell, best) for cell in means if cell != best}
@@ -40,6 +40,13 @@ def winner(rotations: Rotations, point: str, usable: Collection[str]) -> Winner 
         num_compared=len(estimates),
         confidence=confidence,
     )
+
+
+def _fastest(values: turns.Values, means: Mapping[str, float]) -> str:
+    """By the rotations that all these cells have, since each may lack others; by what each has, where none has all."""
+    shared = {turn: cells for turn, cells in values.items() if means.keys() <= cells.keys()}
+    fair = {cell: mean.value for cell in means if (mean := turns.cell_mean(shared, cell))} or means
+    return min(fair, key=lambda cell: fair[cell])
 
 
 def corrected(num_comparisons: int) -> float:

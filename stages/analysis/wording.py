@@ -35,7 +35,7 @@ def sentence(records: StudyRecords, answers: Mapping[str, ModeAnswer], table: Ta
     if not table:
         return f"Undecided: no mode, {records.baseline} included, has both a start and a load record to compare."
     longest = max(table, key=float)
-    lasting, lived = table[longest], f"for workers that live {seconds(float(longest))}"
+    lasting, lived = table[longest], f"for workers that live {seconds(float(longest))} from cold caches"
     first = next(iter(lasting))
     headline, spans = lasting[first].mode, along.get(first, {})
     if headline == UNDECIDED:
@@ -57,7 +57,7 @@ def staying(records: StudyRecords, table: Table) -> str:
     """The verdict where nothing separates any mode from the baseline, and nothing is missing."""
     longest = max(table, key=float)
     first, choice = next(iter(table[longest].items()))
-    lived = f"for workers that live {seconds(float(longest))}"
+    lived = f"for workers that live {seconds(float(longest))} from cold caches"
     return f"Stay with {records.baseline} {at_rate(first)}, by parsimony: no mode is measurably better {lived} ({choice.reason})."
 
 

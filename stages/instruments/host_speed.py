@@ -35,18 +35,20 @@ class HostSpeed:
     def move_to_fast(self) -> float:
         """Move this thread to a processor that is fast now, and read there, us. It is not bound: afterwards it may run where it could.
 
-        Only processors of the same NUMA node are tried, so that the way to the device stays what it was; outside Linux none.
+        Only processors of the same NUMA node are tried, so that the way to the device stays what it was; where the node is not
+        known, the system refuses, or outside Linux none.
         """
         here = _processor()
-        if here is None:
-            return self.read_us()
-        allowed = os.sched_getaffinity(0)
+        if here is not None:
+            with suppress(OSError):  # refused, or a processor was taken away meanwhile
+                self._move(here, os.sched_getaffinity(0))
+        return self.read_us()
+
+    def _move(self, here: int, allowed: set[int]) -> None:
         try:
-            with suppress(OSError):  # a processor that was taken away meanwhile
-                os.sched_setaffinity(0, {self._fast_among(_near(here, allowed))})
+            os.sched_setaffinity(0, {self._fast_among(_near(here, allowed))})
         finally:
             os.sched_setaffinity(0, allowed)
-        return self.read_us()
 
     def _fast_among(self, processors: list[int]) -> int:
         """The first that is about as fast as any was before, else the fastest of these; without a reading before all are read."""
@@ -77,5 +79,5 @@ def _processor() -> int | None:
 def _near(here: int, allowed: set[int]) -> list[int]:
     """This processor, then others of its NUMA node that the thread may use, at most `MOST_PROCESSORS`."""
     node = next(Path(f"/sys/devices/system/cpu/cpu{here}").glob("node[0-9]*"), None)
-    others = [processor for processor in sorted(allowed - {here}) if node is None or (node / f"cpu{processor}").exists()]
+    others = [processor for processor in sorted(allowed - {here}) if node and (node / f"cpu{processor}").exists()]
     return [here, *others][:MOST_PROCESSORS]

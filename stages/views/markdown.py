@@ -28,8 +28,8 @@ def render(study: Study, drawn: Mapping[str, Drawn]) -> str:
 
 def escaped(text: object) -> str:
     """Text that Markdown and the HTML inside it show as it is; safe in a table cell."""
-    cleaned = words.clean(text).translate(_ENTITIES)
-    return re.sub(r"(https?|ftp)://", r"\1&#58;//", _SPECIAL.sub(lambda found: "\\" + found.group(0), cleaned))
+    cleaned = _SPECIAL.sub(lambda found: "\\" + found.group(0), words.clean(text)).translate(_ENTITIES)  # entities hold a #
+    return re.sub(r"(https?|ftp)://", r"\1&#58;//", cleaned)
 
 
 def fence(text: str) -> str:

@@ -90,7 +90,10 @@ def _counted(came_back: Sequence[bool], lost: Sequence[str], what: str, share: f
 
 
 def _reach(share: float | None) -> str:
-    return "" if share is None else f" In the median cell it reaches {share:.1%} to either side: a smaller change is not seen."
+    if share is None:
+        return ""
+    reach = f"{share:.1%} to either side" if share < 1 else f"a factor of {1 + share:.1f} up and down"
+    return f" In the median cell it reaches {reach}: a smaller change is not seen."
 
 
 def _lost(names: Sequence[str]) -> str:
@@ -101,8 +104,8 @@ def _lost(names: Sequence[str]) -> str:
 
 def _where(first: Place, second: Place) -> str:
     """Whether both times were on one machine, and when."""
-    if not (first.hostname and second.hostname):
-        return "where is not recorded in both studies"
+    if unknown := [name for name, place in (("A", first), ("B", second)) if not place.hostname]:
+        return f"{' and '.join(unknown)} {'does' if len(unknown) == 1 else 'do'} not say where it was measured, if it was"
     times = f"A from {first.started_at}, B from {second.started_at}"
     if first.is_machine_of(second):
         return f"both times on {_named(first)}, {times}"

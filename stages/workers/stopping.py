@@ -33,7 +33,7 @@ def least_timed_s(blocks: Sequence[Block]) -> float:
     """Accumulated time of timed calls of the cell and shape that has the least, s."""
     total_us: dict[tuple[str, str], float] = defaultdict(float)
     for block in blocks:
-        total_us[block.cell, block.shape] += sum(block.wall_us)
+        total_us[block.cell, block.shape] += 0.0 if block.voided else sum(block.wall_us)
     return min(total_us.values(), default=0.0) / 1e6
 
 

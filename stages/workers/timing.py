@@ -31,8 +31,8 @@ def time_block(service: Service, shape: str, num_calls: int, pipelined_calls: in
     `first_call_us`: the first settling call, which pays for the switch from another process on the device.
     `host_loop_us`: the host's speed before and after; a block on a GPU begins on a processor that is fast.
     """
-    service.fill(context_tokens, torch.Generator().manual_seed(0))
     before_us = _begin_on_fast(service)
+    service.fill(context_tokens, torch.Generator().manual_seed(0))
     window = Window(service)
     call = partial(service.run, shape)
     first_call_us, *_ = [wall_us(call, service.synchronize) for _ in range(SETTLING_CALLS)]
@@ -53,9 +53,9 @@ def time_sequence(
 ) -> dict[str, Any]:
     """One pass over the sampled sequence, tokens read by the host after every step, as a serving loop must."""
     steps = sampled_steps(service, requests, num_steps, plan_settings)
+    _begin_on_fast(service)
     service.fill(context_tokens, torch.Generator().manual_seed(0))
     service.synchronize()
-    _begin_on_fast(service)
     window = Window(service)
     began_s = time.perf_counter()
     for shape, size in steps:

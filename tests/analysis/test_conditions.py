@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from stages.analysis import conditions, rotations
-from stages.analysis.conditions import Usual
 from stages.core.records.steps import Block, Cell, Conditions, Rotations, Settling
 
 SLOW_CLOCK = Conditions(sm_clock_mhz=900, max_sm_clock_mhz=1980)
@@ -17,9 +17,9 @@ GOOD = Conditions(sm_clock_mhz=1980, max_sm_clock_mhz=1980, event_us={"power_cap
 
 
 def block(cell: str, turn: int, us: float, found: Conditions | None, **changes: Any) -> Block:
-    at = {"set_index": 0, "rotation_index": turn, "order_index": 0}
+    at = {"set_index": 0, "rotation_index": turn, "order_index": 0} | changes
     defaults: dict[str, Any] = {"shape": "decode/1", "wall_us": [us], "device_us": [], "pipelined_us": us, "conditions": found}
-    return Block(cell=cell, mode=cell, **at, **{**defaults, **changes})
+    return Block(cell=cell, mode=cell, **{**defaults, **at})
 
 
 def timed(blocks: list[Block], device: str = "cuda", settling: list[Settling] | None = None) -> Rotations:
@@ -39,15 +39,15 @@ def timed(blocks: list[Block], device: str = "cuda", settling: list[Settling] | 
     ],
 )
 def test_condition_that_speaks_against_a_block_is_named_with_its_number(found: Conditions, device: str, kind: str) -> None:
-    (mark,) = conditions.marks(block("E", 0, 1.0, found), Usual(device))
+    (mark,) = conditions.marks(block("E", 0, 1.0, found), device)
     assert mark.startswith(kind)
 
 
 def test_power_cap_at_full_clock_waiting_on_a_gpu_and_other_memory_of_long_standing_are_no_marks() -> None:
-    assert conditions.marks(block("E", 0, 1.0, GOOD), Usual("cuda")) == []
-    assert conditions.marks(block("E", 0, 1.0, Conditions(cpu_share=0.5)), Usual("cuda")) == []
-    assert conditions.marks(block("E", 0, 1.0, Conditions(other_bytes=9 << 30, other_growth_bytes=0)), Usual("cuda")) == []
-    assert conditions.marks(block("E", 0, 1.0, None), Usual("cuda")) == []
+    assert conditions.marks(block("E", 0, 1.0, GOOD), "cuda") == []
+    assert conditions.marks(block("E", 0, 1.0, Conditions(cpu_share=0.5)), "cuda") == []
+    assert conditions.marks(block("E", 0, 1.0, Conditions(other_bytes=9 << 30, other_growth_bytes=0)), "cuda") == []
+    assert conditions.marks(block("E", 0, 1.0, None), "cuda") == []
 
 
 def test_throttled_block_is_left_out_of_the_times_and_counted() -> None:
@@ -83,36 +83,44 @@ def test_marks_that_fall_on_one_cell_each_keep_all_of_the_shape() -> None:
     assert len(rotations.counted(found, "decode/1")) == 14
 
 
+def test_set_that_would_be_lost_whole_keeps_all_of_the_shape() -> None:
+    """Else the only interval would rest on one set of processes."""
+    slow = [block(cell, turn, 100.0, SLOW_CLOCK) for cell in "EC" for turn in range(4)]
+    good = [block(cell, turn, 100.0, GOOD, set_index=1) for cell in "EC" for turn in range(4)]
+    assert len(rotations.counted(timed(slow + good), "decode/1")) == 16
+
+
 def host(*loop_us: float) -> Conditions:
     return Conditions(host_loop_us=list(loop_us))
 
 
-def test_block_on_a_slow_processor_is_left_out_and_the_speeds_are_said() -> None:
+def test_speeds_of_the_host_are_said_with_how_many_blocks_were_measured_again() -> None:
     blocks = [block("E", turn, 100.0, host(30.0, 31.0)) for turn in range(9)] + [block("E", 9, 180.0, host(30.0, 61.0))]
-    found = timed(blocks)
-    assert conditions.marks(blocks[-1], conditions.usual(found)) == ["contended: the host's processor took 2.03 times its usual time"]
+    (speeds,) = conditions.sentences(timed(blocks))
+    assert speeds == (
+        "the host's processor took 30 to 61 us for the same loop of Python beside the blocks,"
+        " in 1 of 20 readings over 1.15 times its usual 30 us: steps that wait for the host take that much longer then"
+    )
+    found = timed(blocks[:9]).model_copy(update={"slowed": blocks[9:]})
     assert rotations.shape_times(found, "E", "decode/1").wall_us.ecdf == [100.0] * 9  # type: ignore[union-attr]
-    left_out, speeds = conditions.sentences(found)
-    assert left_out == "blocks left out: 1 contended of 10"
-    assert speeds.startswith("the host's processor took 30 to 61 us for the same loop of Python beside the blocks, in 1 of 20 readings")
+    assert "its usual 30 us; 1 blocks were measured again for it:" in conditions.sentences(found)[0]
 
 
-def test_slow_processor_speaks_against_no_block_on_a_cpu_and_usual_speeds_are_not_said() -> None:
-    blocks = [block("E", turn, 100.0, host(30.0, 61.0)) for turn in range(4)]
-    assert conditions.marks(blocks[0], conditions.usual(timed(blocks, device="cpu"))) == []
+def test_usual_speeds_and_records_from_before_they_were_read_say_nothing() -> None:
     assert conditions.sentences(timed([block("E", 0, 100.0, host(30.0, 33.0)), block("E", 1, 100.0, None)])) == []
+    assert conditions.sentences(timed([block("E", 0, 100.0, GOOD)])) == []
 
 
-def test_record_from_before_the_loop_was_read_has_no_usual_speed() -> None:
-    found = timed([block("E", 0, 100.0, GOOD)])
-    assert conditions.usual(found) == Usual("cuda", None)
-    assert conditions.marks(block("E", 0, 1.0, host(90.0)), conditions.usual(found)) == []
+@pytest.mark.parametrize("reading", [0.0, -1.0, float("inf"), float("nan")])
+def test_reading_that_is_no_time_is_refused(reading: float) -> None:
+    with pytest.raises(ValidationError, match="host_loop_us"):
+        host(reading)
 
 
 @given(st.lists(st.tuples(st.sampled_from("EC"), st.booleans()), min_size=1, max_size=30))
 def test_the_rule_never_takes_more_than_half_of_a_cell(drawn: list[tuple[str, bool]]) -> None:
     blocks = [block(cell, turn, 1.0, SLOW_CLOCK if bad else GOOD) for turn, (cell, bad) in enumerate(drawn)]
-    left = conditions.kept(blocks, Usual("cuda"))
+    left = conditions.kept(blocks, "cuda")
     for cell in {cell for cell, _ in drawn}:
         assert 2 * sum(one.cell == cell for one in left) >= sum(one.cell == cell for one in blocks)
 

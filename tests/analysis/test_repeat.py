@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.analysis.repeat import repeat, welch
+from stages.analysis.repeat import CellShift, Repeat, repeat, welch
 from stages.core.errors import UserError
 from stages.views.repeating import Repetition, as_markdown
 
@@ -66,6 +66,21 @@ def test_one_set_has_no_interval_and_does_not_pass() -> None:
     found = repeat(before, after)
     assert (found.covered, found.holds) == (None, False)
     assert "there is no interval" in as_markdown(Repetition(before, before, found))
+
+
+def test_cell_without_an_interval_beside_others_did_not_come_back() -> None:
+    rng = np.random.default_rng(4)
+    before, after = study(rng), study(rng)
+    for side, us in ((before, 400.0), (after, 800.0)):
+        side["attribution"]["f"]["1"]["set_us"]["R"] = [us]
+    found = repeat(before, after)
+    assert (found.covered, found.lost_cells) == (pytest.approx(23 / 24), ["f, R at 1"])
+
+
+def test_reach_of_more_than_all_is_a_factor() -> None:
+    wide = CellShift("f", "1", "E", "eager", 1.0, 0.1, 10.0)
+    text = as_markdown(Repetition({"name": "s"}, {"name": "s"}, Repeat([wide], [])))
+    assert "In the median cell it reaches a factor of 10.0 up and down" in text
 
 
 def test_study_in_which_nothing_replays_comes_back_by_its_cells_alone() -> None:

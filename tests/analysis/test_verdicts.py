@@ -136,7 +136,7 @@ def test_two_equal_modes_are_undecided() -> None:
     assert answer.verdict.shorter == ""
 
 
-STAYS = "Stay with eager at 2 requests/s, by parsimony: no mode is measurably better for workers that live 1 h (completions of "
+STAYS = "Stay with eager at 2 requests/s, by parsimony: no mode is measurably better for workers that live 1 h from cold caches "
 
 
 def test_where_nothing_separates_any_mode_the_baseline_stays_by_parsimony() -> None:

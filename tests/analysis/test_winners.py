@@ -92,6 +92,18 @@ def test_modes_that_are_not_told_apart_leave_the_winner_undecided() -> None:
     assert (found.mode, {found.fastest, *found.tied}) == ("undecided", {"mode_CR", "mode_trees"})
 
 
+def test_fastest_is_named_by_the_rotations_that_all_cells_have() -> None:
+    """B lacks the fastest rotation of a drifting machine and A the slowest one; A is 1 % faster in all that they share."""
+    drift = {turns.Turn(index, 0): 1.0 + 0.1 * index for index in range(6)}
+    values = {turn: {"A": 99.0 * speed, "B": 100.0 * speed} for turn, speed in drift.items()}
+    del values[turns.Turn(0, 0)]["A"], values[turns.Turn(5, 0)]["B"]
+    rotations = as_rotations({turns.Turn(9, 9): {"A": 149.0, "B": 150.0}, **values}, 7)
+    found = winners.winner(rotations, turns.SEQUENCE, ["A", "B"])
+    assert found is not None
+    assert found.fastest == "mode_A"
+    assert found.least_speedup > 1
+
+
 def test_one_cell_or_unusable_ones_have_no_winner() -> None:
     values = simulated(np.random.default_rng(2), 2, ("E", "C"))
     assert winners.winner(as_rotations(values, 2), turns.SEQUENCE, ["E"]) is None

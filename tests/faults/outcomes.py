@@ -38,7 +38,10 @@ def table(rows: list[dict[str, Any]]) -> str:
     kinds = {kind: [row for row in rows if row["kind"] == kind and row["outcome"] != "not run"] for kind in ("fault", "twin")}
     detected = sum(row["outcome"] == "detected" for row in kinds["fault"])
     quiet = sum(row["outcome"] == "raises nothing" for row in kinds["twin"])
-    counts = f"{detected} of {len(kinds['fault'])} planted faults detected, {quiet} of {len(kinds['twin'])} healthy twins raise nothing."
+    counts = (
+        f"{detected} of {len(kinds['fault'])} tests that plant a fault detected it ({len(FAULTS)} faults);"
+        f" {quiet} of {len(kinds['twin'])} healthy twins raise nothing."
+    )
     lines = ["# Planted faults of the answers", "", counts, "", HEAD, "|---|---|---|---|---|---|---|"]
     own = [row for row in rows if len(row["faults"]) <= MOST_FAULTS_OF_A_TWIN]
     for fault in FAULTS:

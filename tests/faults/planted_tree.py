@@ -37,18 +37,15 @@ class PlantedTree:
         """`python -m stages.correctness --mode <mode>`; the record's data. `mode`: a composed one, or a name for what `keys` say."""
         self.write(mode, model or {}, keys)
         done = self.run("correctness", mode)
-        record = base.read(self.study.folder / "correctness" / f"{mode}.json", CorrectnessRecord)
-        assert record.data is not None, f"{record.status}: {record.reason} {record.log_tail}"
-        assert f"{record.data.num_probes_run} of {len(record.data.probes)} probes executed" in done.stdout
-        return record.data
+        data = _measured(base.read(self.study.folder / "correctness" / f"{mode}.json", CorrectnessRecord))
+        assert f"{data.num_probes_run} of {len(data.probes)} probes executed" in done.stdout
+        return data
 
     def served(self, mode: str, **keys: Any) -> Load:
         """`python -m stages.load --mode <mode>` at a rate that fills batches; the record's data."""
         self.write(mode, {}, keys, arrival_rates=[2000.0])
         self.run("load", mode)
-        record = base.read(self.study.folder / "load" / f"{mode}.json", LoadRecord)
-        assert record.data is not None, f"{record.status}: {record.reason} {record.log_tail}"
-        return record.data
+        return _measured(base.read(self.study.folder / "load" / f"{mode}.json", LoadRecord))
 
     def write(self, mode: str, model: dict[str, Any], keys: dict[str, Any], **others: Any) -> None:
         """The composed configuration of a mode (of eager, for a name of its own) with these edits, and no others."""
@@ -64,8 +61,19 @@ class PlantedTree:
         variables = {**os.environ, **self.study.variables, "OPMODE_ROOT": home, "TMPDIR": home, **python_path(self.study.home)}
         command = [sys.executable, "-m", f"stages.{stage}", "--mode", mode]
         done = subprocess.run(command, cwd=home, env=variables, capture_output=True, text=True, timeout=250, check=False)
-        assert done.returncode == 0, done.stderr
+        if done.returncode:
+            raise Broken(done.stderr)
         return done
+
+
+class Broken(Exception):
+    """Nothing was measured, so that nothing is known of what was planted."""
+
+
+def _measured(record: base.Record[base.Data]) -> base.Data:
+    if record.data is None:
+        raise Broken(f"{record.status}: {record.reason} {record.log_tail}")
+    return record.data
 
 
 def planted_tree(home: Path, *modes: str, device: str = "cpu") -> PlantedTree:

@@ -59,7 +59,7 @@ def test_table_counts_and_lists_faults_then_twins() -> None:
     missed = row(test="test_c", outcome="MISSED", faults=[FAULTS[1]])
     of_all = row(kind="twin", test="test_e", outcome="raises nothing", faults=list(FAULTS))
     lines = table([twin, of_all, row(), missed, row(test="test_d", outcome="not run", faults=[FAULTS[2]])]).splitlines()
-    assert lines[2] == "1 of 2 planted faults detected, 1 of 2 healthy twins raise nothing."
+    assert lines[2] == f"1 of 2 tests that plant a fault detected it ({len(FAULTS)} faults); 1 of 2 healthy twins raise nothing."
     assert lines[6] == (
         f"| {FAULTS[0]} | fault: a[stale] | wrong | teacher_forced: teacher_forced_logits 1.4 (1.5e-06) on decode/1 \\| more "
         "| detected | a GPU | 2 |"

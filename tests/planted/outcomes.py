@@ -50,6 +50,7 @@ FAULTS = (
     "SDPA choosing another backend in one mode",
     "adapters switched by pointer",
 )
+ASSERTED = ("assert ", "AssertionError", "Failed: DID NOT RAISE")  # how pytest words what a test found untrue
 TEMPORARY = re.compile(r"/[^\s\"]*pytest-of-[^\s\"]*/")  # the folder of this run says nothing to a reader
 DEVICES = ("cpu", "cuda")
 WORDS = {
@@ -70,12 +71,13 @@ class Outcomes:
         said = dict(report.user_properties)
         if "faults" not in said or not (report.when == "call" or report.outcome != "passed"):
             return
+        self.rows = [row for row in self.rows if row["test"] != report.nodeid.rpartition("::")[2]]  # its teardown broke
         self.rows.append(
             {
                 "faults": said["faults"],
                 "kind": said["kind"],
                 "test": report.nodeid.rpartition("::")[2],
-                "outcome": outcome_of(str(said["kind"]), report.outcome, judged="verdict" in said),
+                "outcome": outcome_of(str(said["kind"]), report.outcome, _why_not(report), str(report.when)),
                 "verdict": said.get("verdict", ""),
                 "reason": TEMPORARY.sub(".../", str(said.get("reason") or _why_not(report))),
                 "seconds": round(report.duration, 1),
@@ -85,9 +87,10 @@ class Outcomes:
         )
 
 
-def outcome_of(kind: str, outcome: str, judged: bool) -> str:
-    """In words; a test that failed before there was a verdict says nothing of the fault: it `broke`."""
-    return "broke" if outcome == "failed" and not judged else WORDS[kind][outcome]
+def outcome_of(kind: str, outcome: str, message: str, when: str = "call") -> str:
+    """In words; a test that ended in anything but an assertion of its own says nothing of the fault: it `broke`."""
+    broke = outcome == "failed" and (when != "call" or not message.startswith(ASSERTED))
+    return "broke" if broke else WORDS[kind][outcome]
 
 
 def _why_not(report: pytest.TestReport) -> str:
@@ -170,7 +173,8 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 def row_of(fault: str, row: dict[str, Any], most_characters: int) -> str:
     """One planted test as a row, its reason cut to so many characters."""
-    reason = " ".join(row["reason"].split()).replace("|", "\\|")[:most_characters]
+    whole = " ".join(row["reason"].split())
+    reason = (whole if len(whole) <= most_characters else f"{whole[:most_characters].rpartition(' ')[0]} ...").replace("|", "\\|")
     what = row["test"].removeprefix("test_").replace("_", " ")
     return f"| {fault} | {row['kind']}: {what} | {row['verdict']} | {reason} | {row['outcome']} | {row['on']} |"
 

@@ -51,16 +51,21 @@ def test_table_lists_faults_then_twins_and_keeps_earlier_rows(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("kind", "outcome", "judged", "said"),
+    ("kind", "message", "when", "said"),
     [
-        ("fault", "failed", True, "MISSED"),
-        ("fault", "failed", False, "broke"),
-        ("twin", "failed", False, "broke"),
-        ("twin", "failed", True, "RAISES"),
+        ("fault", "assert set() == {'a'}", "call", "MISSED"),
+        ("fault", "AssertionError: size 2 is above the largest", "call", "MISSED"),
+        ("fault", "Failed: DID NOT RAISE <class 'ValueError'>", "call", "MISSED"),
+        ("twin", "assert ['held_output'] == []", "call", "RAISES"),
+        ("fault", "torch.OutOfMemoryError: CUDA out of memory.", "call", "broke"),
+        ("fault", "Failed: Timeout (>300.0s) from pytest-timeout.", "call", "broke"),
+        ("twin", "assert False", "setup", "broke"),
+        ("twin", "assert False", "teardown", "broke"),
     ],
 )
-def test_test_that_failed_without_a_verdict_broke(kind: str, outcome: str, judged: bool, said: str) -> None:
-    assert outcome_of(kind, outcome, judged) == said
+def test_test_that_ended_in_anything_but_an_assertion_broke(kind: str, message: str, when: str, said: str) -> None:
+    assert outcome_of(kind, "failed", message, when) == said
+    assert outcome_of(kind, "passed", "", "call") in {"detected", "raises nothing"}
 
 
 @pytest.mark.parametrize("outcomes", ["tests.planted.outcomes", "tests.faults.outcomes"])

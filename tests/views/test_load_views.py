@@ -119,7 +119,7 @@ def test_cost_of_a_request_and_of_the_loop(example: dict[str, Any]) -> None:
     work = {"scheduling_us": 8.0, "sampling_us": 16.0, "bookkeeping_us": 7.0, "by_batch": {"1": 20.0, "64": 31.0, "8": 25.0}}
     run_of(example).update(energy_per_good_j=12.5, host_work=work, max_active=33)
     found = row(load_detail.costs(example), "compile, 2 requests/s")
-    assert (found["energy a useful request, J"], found["at the largest batch"], found["in flight at most"]) == (
+    assert (found["energy a useful request, J"], found["at the largest batch"], found["in flight: limit"]) == (
         "12.5",
         "31.0 µs at 64",
         "33",

@@ -73,6 +73,14 @@ def test_a_name_cannot_leave_its_place_in_the_page(hostile: dict[str, Any]) -> N
     assert "\x00" not in text
 
 
+def test_command_with_an_at_sign_can_be_copied_from_markdown() -> None:
+    from html import unescape
+
+    text = markdown.escaped("dvc repro warmup@eager # again")
+    assert unescape(text).replace("\\", "") == "dvc repro warmup@eager # again"
+    assert "@" not in text  # which a Git host would make a mention
+
+
 def test_a_name_cannot_leave_its_place_in_markdown(hostile: dict[str, Any]) -> None:
     text = re.sub(r"^(`{3,})\n.*?^\1$", "", markdown_of(hostile), flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"(?<!\\)`[^`\n]+(?<!\\)`", "", text)

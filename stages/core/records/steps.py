@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, PositiveFloat
 
@@ -61,7 +61,7 @@ class Conditions(Document):
     load_average: float | None = None
     cpu_share: float | None = None
     queue_share: float | None = None
-    host_loop_us: list[PositiveFloat] = Field(default_factory=list)
+    host_loop_us: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(default_factory=list)
 
 
 class Settling(Document):
@@ -126,6 +126,8 @@ class Cell(Document):
 class Rotations(Document):
     """All blocks of all sets of one factorial, in the order they ran. Shapes are named `decode/8`, `prefill/512`.
 
+    `slowed`: blocks that ran on a slow processor of the host and were measured again, so that they count in nothing.
+
     `stopped`: a sentence a set, what ended its rotations: `cap: ...` or `target: ...`. `timer`: the check of the clocks, on a
     GPU. `heat`: where only the fastest cells went on, the passes over the sequence that chose them.
     """
@@ -144,6 +146,7 @@ class Rotations(Document):
     device: str = ""
     stopped: list[str] = Field(default_factory=list)
     timer: TimerCheck | None = None
+    slowed: list[Block] = Field(default_factory=list)
     heat: list[SequenceRun] = Field(default_factory=list)
 
 

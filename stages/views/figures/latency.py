@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import median
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -79,6 +80,6 @@ def _curves(axes: Axes, panel: _Panel, names: list[str], colours: Mapping[str, s
 def _alternative(panels: list[_Panel]) -> str:
     sentences = []
     for panel in panels:
-        medians = [f"{name} {words.plain(sorted(points)[len(points) // 2], panel.unit)}" for name, points in panel.samples.items()]
+        medians = [f"{name} {words.plain(median(points), panel.unit)}" for name, points in panel.samples.items()]
         sentences.append(f"{panel.title}: medians {', '.join(medians)}.")
     return words.clean(" ".join(sentences))

@@ -84,7 +84,7 @@ def costs(study: Study) -> Table:
         "energy a useful request, J",
         "between tokens p50, ms",
         "p99, ms",
-        "in flight at most",
+        "in flight: limit",
         "loop a decode step: scheduling",
         "sampling",
         "bookkeeping",
