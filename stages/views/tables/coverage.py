@@ -76,7 +76,8 @@ def graphs(study: Study) -> Table:
             rows.append([f"{name}, {dig(graph, 'shape')}", *sizes])
     note = (
         "In order of capture, the largest first: graphs share one pool, so a smaller one adds only what does not fit the blocks"
-        " that it reuses. Outside: what the driver holds, given out in steps of 2 MiB."
+        " that it reuses. With Trees the warm-up call before the recording fills the same pool, and what it took is in no row."
+        " Outside: what the driver holds, given out in steps of 2 MiB."
     )
     return Table("Memory of captured graphs", ["mode, shape", "graph pool", "outside the allocator"], rows, note)
 
