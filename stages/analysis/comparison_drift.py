@@ -2,30 +2,37 @@
 
 One process a study cannot tell a slower release from a slower machine. So a value without an interval is judged only
 beyond what the baseline itself moved between the two studies, and a speed-up beyond what A/A pairs (one mode twice in
-a rotation) differ in either study. Intervals on both sides need no yardstick.
+a rotation) differ in either study. Intervals on both sides need no yardstick. A step time with two sets of processes or
+more in both studies has a veto: where Welch's interval of the change holds none, nothing is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from stages.analysis import comparison_rules as rules
 from stages.analysis.comparison_rules import Study, at, number
 from stages.analysis.lifetimes import CACHES
+from stages.analysis.repeat import by_sets, welch
 
 _LATENCIES = (("ttft_ms", "p50"), ("tpot_ms", "p50"))
 
 
 @dataclass(frozen=True)
 class Yardstick:
-    """Least distances for single values, as shares: of starts, of step times, of speed-ups, of latencies under load."""
+    """Least distances for single values, as shares: of starts, of step times, of speed-ups, of latencies under load.
+
+    `changes`: the interval of B / A over sets of processes, by factorial, mode and point (`decode/8`).
+    """
 
     startup: float = rules.STARTUP_DISTANCE
     time: float = rules.TIME_DISTANCE
     speedup: float = rules.SPEEDUP_DISTANCE
     latency: float = rules.STARTUP_DISTANCE
+    changes: Mapping[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
 
     def why(self, distance: float, least: float) -> str:
         """What to tell a reader where the machine asks for more than the least distance."""
@@ -42,7 +49,18 @@ def yardstick(before: Study, after: Study) -> Yardstick:
         time=max(rules.TIME_DISTANCE, time),
         speedup=max(_twins(before), _twins(after)),
         latency=max(rules.STARTUP_DISTANCE, time, _moved(_latencies(first), _latencies(second))),
+        changes=dict(_changes(before, after)),
     )
+
+
+def _changes(before: Study, after: Study) -> Iterator[tuple[tuple[str, str, str], tuple[float, float]]]:
+    for factorial, answer in at(after, "attribution").items():
+        for point in at(answer):
+            sides = [by_sets(at(study, "attribution", factorial), point) for study in (before, after)]
+            for cell in sides[0].keys() & sides[1].keys():
+                _, low, high = welch(*([math.log(us) for us in side[cell]] for side in sides))
+                name = point if "/" in point else f"decode/{point}"
+                yield (factorial, str(at(answer, "cells").get(cell)), name), (math.exp(low), math.exp(high))
 
 
 def _moved(before: Mapping[str, float], after: Mapping[str, float]) -> float:

@@ -113,7 +113,16 @@ def steady_state(mode: str, before: Mapping[str, Any], after: Mapping[str, Any],
         times = [point.get("sequence_s") or at(point, "wall_us").get("median") for point in (first[name], second[name])]
         unit = "s" if name == "sequence" else "us, median"
         why = "" if rules.have_intervals(*times) else least.why(least.time, rules.TIME_DISTANCE)
-        yield from judged(STEADY, mode, f"time, {name} ({unit})", (times[0], times[1]), least.time, higher_is_better=False, why=why)
+        rows = judged(STEADY, mode, f"time, {name} ({unit})", (times[0], times[1]), least.time, higher_is_better=False, why=why)
+        change = least.changes.get((str(first[name].get("factorial")), mode, name)) if name != "sequence" else None
+        yield from (_vetoed(row, change) for row in rows)
+
+
+def _vetoed(row: Difference, change: tuple[float, float] | None) -> Difference:
+    """A time that moved far enough is undecided all the same where the sets of processes tell no change."""
+    if change is None or row.judgement not in ("better", "worse") or not change[0] <= 1 <= change[1]:
+        return row
+    return replace(row, judgement="undecided", why=f"over sets of processes B is {change[0]:.2f} to {change[1]:.2f} of A")
 
 
 def _points(mode: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -129,7 +129,7 @@ def _cells(factorials: Mapping[str, tuple[Study, Study]]) -> tuple[list[CellShif
         for point in dict.fromkeys([*first, *second]):
             if point in SUMMED:
                 continue
-            sets = _sets(first, point), _sets(second, point)
+            sets = by_sets(first, point), by_sets(second, point)
             for cell in sorted({*at(first, point, "set_us"), *at(second, point, "set_us")} if any(sets) else ()):
                 if cell in sets[0] and cell in sets[1]:
                     value, low, high = welch(*([math.log(us) for us in side[cell]] for side in sets))
@@ -148,8 +148,8 @@ def _is_one_record(first: Study, second: Study) -> bool:
     return any(times[0].values()) and times[0] == times[1]
 
 
-def _sets(answer: Study, point: str) -> dict[str, Sequence[float]]:
-    """Set means by cell, of cells with an interval. Raises UserError."""
+def by_sets(answer: Study, point: str) -> dict[str, Sequence[float]]:
+    """Set means by cell, us, of the cells of a factorial with two sets or more at a point. Raises UserError."""
     found = at(answer, point, "set_us")
     for cell, means in found.items():
         if not (isinstance(means, list) and all((number(mean) or 0) > 0 for mean in means)):

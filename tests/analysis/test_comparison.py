@@ -306,6 +306,25 @@ def test_machine_is_not_named_where_intervals_on_both_sides_decided() -> None:
     assert (rows["time, sequence (s)"].judgement, rows["time, sequence (s)"].why) == ("worse", "")
 
 
+@pytest.mark.parametrize(
+    ("sets", "judgement", "why"),
+    [
+        ([[100.0, 101.0, 102.0], [139.0, 141.0, 143.0]], "worse", ""),
+        ([[100.0, 150.0, 90.0], [140.0, 210.0, 100.0]], "undecided", "over sets of processes B is 0.60 to 2.78 of A"),
+        ([[100.0], [140.0]], "worse", ""),  # no interval, no veto
+    ],
+)
+def test_step_time_that_moved_far_is_undecided_where_the_sets_tell_no_change(sets: list[list[float]], judgement: str, why: str) -> None:
+    before, after = (single(study) for study in pair())
+    scale_decode(after["modes"]["compile"], 1.4)
+    for study, means in zip((before, after), sets, strict=True):
+        study["attribution"]["inductor_manual"]["8"]["set_us"] = {"C": means}
+        study["modes"]["compile"]["steady_state"]["decode"]["8"]["factorial"] = "inductor_manual"
+    rows = {row.subject: row for row in compare(before, after) if row.mode == "compile"}
+    row = rows["time, decode/8 (us, median)"]
+    assert (row.judgement, row.why) == (judgement, why)
+
+
 def load_rows(before: Study, after: Study) -> dict[str, tuple[str, str, str]]:
     """Judgement and both values of what `compile` serves."""
     rows = [row for row in compare(before, after) if (row.section, row.mode) == ("load", "compile")]
