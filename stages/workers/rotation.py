@@ -140,10 +140,10 @@ class Rotation:
         self.blocks.append(block)
 
     def _is_slowed(self, block: Block) -> bool:
-        """Whether its steps waited for a slow processor; on a CPU they run on all, and the loop is of one."""
+        """Whether its steps waited for a slow processor; on a CPU they run on all, and the loop is of one. A voided one stays."""
         readings = [us for one in (*self.blocks, *self.slowed, block) if one.conditions for us in one.conditions.host_loop_us]
         ends = block.conditions.host_loop_us if block.conditions else []
-        return self.study.environment["device"] == "cuda" and num_slow(ends, usual_us(readings)) > 0
+        return self.study.environment["device"] == "cuda" and not block.voided and num_slow(ends, usual_us(readings)) > 0
 
     def _timed(self, cell: str, shape: str, **at: int) -> Block:
         options = self.settings[cell].measure.steady_state
