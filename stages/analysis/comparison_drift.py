@@ -8,15 +8,14 @@ more in both studies has a veto: where Welch's interval of the change holds none
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from stages.analysis import comparison_rules as rules
 from stages.analysis.comparison_rules import Study, at, number
 from stages.analysis.lifetimes import CACHES
-from stages.analysis.repeat import by_sets, welch
+from stages.analysis.repeat import shifts
 
 _LATENCIES = (("ttft_ms", "p50"), ("tpot_ms", "p50"))
 
@@ -25,7 +24,7 @@ _LATENCIES = (("ttft_ms", "p50"), ("tpot_ms", "p50"))
 class Yardstick:
     """Least distances for single values, as shares: of starts, of step times, of speed-ups, of latencies under load.
 
-    `changes`: the interval of B / A over sets of processes, by factorial, mode and point (`decode/8`).
+    `changes`: the interval of B / A over sets of processes, by factorial, mode and point.
     """
 
     startup: float = rules.STARTUP_DISTANCE
@@ -49,18 +48,14 @@ def yardstick(before: Study, after: Study) -> Yardstick:
         time=max(rules.TIME_DISTANCE, time),
         speedup=max(_twins(before), _twins(after)),
         latency=max(rules.STARTUP_DISTANCE, time, _moved(_latencies(first), _latencies(second))),
-        changes=dict(_changes(before, after)),
+        changes=_changes(before, after),
     )
 
 
-def _changes(before: Study, after: Study) -> Iterator[tuple[tuple[str, str, str], tuple[float, float]]]:
-    for factorial, answer in at(after, "attribution").items():
-        for point in at(answer):
-            sides = [by_sets(at(study, "attribution", factorial), point) for study in (before, after)]
-            for cell in sides[0].keys() & sides[1].keys():
-                _, low, high = welch(*([math.log(us) for us in side[cell]] for side in sides))
-                name = point if "/" in point else f"decode/{point}"
-                yield (factorial, str(at(answer, "cells").get(cell)), name), (math.exp(low), math.exp(high))
+def _changes(before: Study, after: Study) -> dict[tuple[str, str, str], tuple[float, float]]:
+    pairs = {name: (at(before, "attribution", name), at(after, "attribution", name)) for name in at(after, "attribution")}
+    found = [shift for name, pair in pairs.items() for shift in shifts(name, *pair)]
+    return {(shift.factorial, shift.mode, shift.point): (shift.low, shift.high) for shift in found}
 
 
 def _moved(before: Mapping[str, float], after: Mapping[str, float]) -> float:

@@ -114,7 +114,7 @@ def steady_state(mode: str, before: Mapping[str, Any], after: Mapping[str, Any],
         unit = "s" if name == "sequence" else "us, median"
         why = "" if rules.have_intervals(*times) else least.why(least.time, rules.TIME_DISTANCE)
         rows = judged(STEADY, mode, f"time, {name} ({unit})", (times[0], times[1]), least.time, higher_is_better=False, why=why)
-        change = least.changes.get((str(first[name].get("factorial")), mode, name)) if name != "sequence" else None
+        change = least.changes.get((str(first[name].get("factorial")), mode, name.removeprefix("decode/")))
         yield from (_vetoed(row, change) for row in rows)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations_with_replacement
 from statistics import median
 
-from stages.core.host_readings import LARGEST_SLOWDOWN, num_slow, usual_us
+from stages.core.host_readings import LARGEST_SLOWDOWN, num_slow, readings, usual_us
 from stages.core.records.steps import Block, Conditions, Rotations, Settling
 
 LEAST_CLOCK_SHARE = 0.75  # nvbench's limit, of the largest SM clock
@@ -95,15 +95,14 @@ def sentences(rotations: Rotations) -> list[str]:
 
 def _host_speeds(rotations: Rotations) -> list[str]:
     """How the host's speed went, where it changed, and how many blocks were measured again for it."""
-    blocks = [*rotations.blocks, *rotations.slowed]
-    readings = [us for block in blocks if block.conditions for us in block.conditions.host_loop_us]
-    usually_us = usual_us(readings) if readings else 0.0
-    if not (slow := num_slow(readings, usually_us)):
+    found = readings([*rotations.blocks, *rotations.slowed])
+    usually_us = usual_us(found) if found else 0.0
+    if not (slow := num_slow(found, usually_us)):
         return []
     again = f"; {len(rotations.slowed)} blocks were measured again for it" if rotations.slowed else ""
     return [
-        f"the host's processor took {min(readings):.0f} to {max(readings):.0f} us for the same loop of Python beside the blocks,"
-        f" in {slow} of {len(readings)} readings over {LARGEST_SLOWDOWN} times its usual {usually_us:.0f} us{again}:"
+        f"the host's processor took {min(found):.0f} to {max(found):.0f} us for the same loop of Python beside the blocks,"
+        f" in {slow} of {len(found)} readings over {LARGEST_SLOWDOWN} times its usual {usually_us:.0f} us{again}:"
         " steps that wait for the host take that much longer then"
     ]
 

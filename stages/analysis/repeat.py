@@ -8,7 +8,7 @@ of the runs has did not come back. A factorial whose record is in both studies w
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -122,22 +122,33 @@ def welch(first: Sequence[float], second: Sequence[float]) -> tuple[float, float
     return difference, difference - half, difference + half
 
 
+def shifts(factorial: str, first: Study, second: Study) -> Iterator[CellShift]:
+    """The cells of one factorial that have an interval in both runs. Raises UserError."""
+    for point in (point for point in first if point in second and point not in SUMMED):
+        sets = _sets(first, point), _sets(second, point)
+        for cell in sorted(sets[0].keys() & sets[1].keys()):
+            value, low, high = welch(*([math.log(us) for us in side[cell]] for side in sets))
+            mode = str(at(first, "cells").get(cell))
+            yield CellShift(factorial, point, cell, mode, math.exp(value), math.exp(low), math.exp(high))
+
+
 def _cells(factorials: Mapping[str, tuple[Study, Study]]) -> tuple[list[CellShift], list[str]]:
     """Cells of both runs, and those that one lacks or that have no interval beside others; of a heat each run may choose others."""
-    shifts, lost = [], []
+    found, lost = [], []
     for factorial, (first, second) in factorials.items():
-        for point in dict.fromkeys([*first, *second]):
-            if point in SUMMED:
-                continue
-            sets = by_sets(first, point), by_sets(second, point)
-            for cell in sorted({*at(first, point, "set_us"), *at(second, point, "set_us")} if any(sets) else ()):
-                if cell in sets[0] and cell in sets[1]:
-                    value, low, high = welch(*([math.log(us) for us in side[cell]] for side in sets))
-                    mode = str(at(first, "cells").get(cell))
-                    shifts.append(CellShift(factorial, point, cell, mode, math.exp(value), math.exp(low), math.exp(high)))
-                elif not (at(first, "heat") or at(second, "heat")):
-                    lost.append(f"{factorial}, {cell} at {point}")
-    return shifts, lost
+        both = list(shifts(factorial, first, second))
+        rest = _without_interval(first, second, {(shift.point, shift.cell) for shift in both})
+        found += both
+        lost += [] if at(first, "heat") or at(second, "heat") else [f"{factorial}, {cell} at {point}" for point, cell in rest]
+    return found, lost
+
+
+def _without_interval(first: Study, second: Study, known: set[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Points and cells beside those that are known, where a run has intervals at all."""
+    points = [point for point in dict.fromkeys([*first, *second]) if point not in SUMMED]
+    there = [point for point in points if any([_sets(first, point), _sets(second, point)])]
+    cells = [(point, cell) for point in there for cell in sorted({*at(first, point, "set_us"), *at(second, point, "set_us")})]
+    return [one for one in cells if one not in known]
 
 
 def _is_one_record(first: Study, second: Study) -> bool:
@@ -148,7 +159,7 @@ def _is_one_record(first: Study, second: Study) -> bool:
     return any(times[0].values()) and times[0] == times[1]
 
 
-def by_sets(answer: Study, point: str) -> dict[str, Sequence[float]]:
+def _sets(answer: Study, point: str) -> dict[str, Sequence[float]]:
     """Set means by cell, us, of the cells of a factorial with two sets or more at a point. Raises UserError."""
     found = at(answer, point, "set_us")
     for cell, means in found.items():

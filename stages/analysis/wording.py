@@ -35,7 +35,7 @@ def sentence(records: StudyRecords, answers: Mapping[str, ModeAnswer], table: Ta
     if not table:
         return f"Undecided: no mode, {records.baseline} included, has both a start and a load record to compare."
     longest = max(table, key=float)
-    lasting, lived = table[longest], f"for workers that live {seconds(float(longest))} from cold caches"
+    lasting, lived = table[longest], _lived(longest)
     first = next(iter(lasting))
     headline, spans = lasting[first].mode, along.get(first, {})
     if headline == UNDECIDED:
@@ -57,8 +57,12 @@ def staying(records: StudyRecords, table: Table) -> str:
     """The verdict where nothing separates any mode from the baseline, and nothing is missing."""
     longest = max(table, key=float)
     first, choice = next(iter(table[longest].items()))
-    lived = f"for workers that live {seconds(float(longest))} from cold caches"
-    return f"Stay with {records.baseline} {at_rate(first)}, by parsimony: no mode is measurably better {lived} ({choice.reason})."
+    better = f"no mode is measurably better {_lived(longest)} ({choice.reason})"
+    return f"Stay with {records.baseline} {at_rate(first)}, by parsimony: {better}."
+
+
+def _lived(lifetime_s: str) -> str:
+    return f"for workers that live {seconds(float(lifetime_s))} from cold caches"
 
 
 def _since(spans: Mapping[str, list[Span]], mode: str, break_even: Mapping[str, BreakEven], baseline: str, shortest_s: float) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from stages.core.composed import Settings
-from stages.core.host_readings import num_slow, usual_us
+from stages.core.host_readings import num_slow, readings, usual_us
 from stages.core.records.base import Document
 from stages.core.records.steps import Block, Ceilings, SequenceRun, Settling, TimerCheck
 from stages.instruments.conditions import Watch
@@ -141,9 +141,9 @@ class Rotation:
 
     def _is_slowed(self, block: Block) -> bool:
         """Whether its steps waited for a slow processor; on a CPU they run on all, and the loop is of one. A voided one stays."""
-        readings = [us for one in (*self.blocks, *self.slowed, block) if one.conditions for us in one.conditions.host_loop_us]
-        ends = block.conditions.host_loop_us if block.conditions else []
-        return self.study.environment["device"] == "cuda" and not block.voided and num_slow(ends, usual_us(readings)) > 0
+        if self.study.environment["device"] != "cuda" or block.voided:
+            return False
+        return num_slow(readings([block]), usual_us(readings([*self.blocks, *self.slowed, block]))) > 0
 
     def _timed(self, cell: str, shape: str, **at: int) -> Block:
         options = self.settings[cell].measure.steady_state

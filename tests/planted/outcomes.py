@@ -71,15 +71,16 @@ class Outcomes:
         said = dict(report.user_properties)
         if "faults" not in said or not (report.when == "call" or report.outcome != "passed"):
             return
-        self.rows = [row for row in self.rows if row["test"] != report.nodeid.rpartition("::")[2]]  # its teardown broke
+        test, why_not = report.nodeid.rpartition("::")[2], _why_not(report)
+        self.rows = [row for row in self.rows if row["test"] != test]  # its teardown broke
         self.rows.append(
             {
                 "faults": said["faults"],
                 "kind": said["kind"],
-                "test": report.nodeid.rpartition("::")[2],
-                "outcome": outcome_of(str(said["kind"]), report.outcome, _why_not(report), str(report.when)),
+                "test": test,
+                "outcome": outcome_of(str(said["kind"]), report.outcome, why_not, str(report.when)),
                 "verdict": said.get("verdict", ""),
-                "reason": TEMPORARY.sub(".../", str(said.get("reason") or _why_not(report))),
+                "reason": TEMPORARY.sub(".../", str(said.get("reason") or why_not)),
                 "seconds": round(report.duration, 1),
                 "on": self.machines[str(said["device"])],
                 "torch": self.torch,
