@@ -96,12 +96,13 @@ def sentences(rotations: Rotations) -> list[str]:
 def _host_speeds(rotations: Rotations) -> list[str]:
     """How the host's speed went, where it changed, and how many blocks were measured again for it."""
     found = readings([*rotations.blocks, *rotations.slowed])
+    found += [us for run in rotations.sequences for us in run.host_loop_us]
     usually_us = usual_us(found) if found else 0.0
     if not (slow := num_slow(found, usually_us)):
         return []
     again = f"; {len(rotations.slowed)} blocks were measured again for it" if rotations.slowed else ""
     return [
-        f"the host's processor took {min(found):.0f} to {max(found):.0f} us for the same loop of Python beside the blocks,"
+        f"the host's processor took {min(found):.0f} to {max(found):.0f} us for the same loop of Python beside the timed steps,"
         f" in {slow} of {len(found)} readings over {LARGEST_SLOWDOWN} times its usual {usually_us:.0f} us{again}:"
         " steps that wait for the host take that much longer then"
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from stages.core.records.steps import Block
 
@@ -11,15 +11,20 @@ USUAL_SHARE = 0.1
 
 
 def readings(blocks: Iterable[Block]) -> list[float]:
-    """The loop before and after each block, us; none of blocks from before it was read."""
+    """The loop before each block and after its calls, us; none of blocks from before it was read."""
     return [us for block in blocks if block.conditions for us in block.conditions.host_loop_us]
 
 
-def usual_us(found: Sequence[float]) -> float:
+def usual_us(found: Collection[float]) -> float:
     """The loop where nothing slows it, us: the fastest tenth of the readings ends there, so that one odd reading decides nothing."""
     return sorted(found)[int(USUAL_SHARE * len(found))]
 
 
-def num_slow(found: Sequence[float], usually_us: float) -> int:
-    """How many took over `LARGEST_SLOWDOWN` times the usual time."""
-    return sum(us > LARGEST_SLOWDOWN * usually_us for us in found)
+def is_slow(us: float, usually_us: float) -> bool:
+    """Whether it took over `LARGEST_SLOWDOWN` times the usual time."""
+    return us > LARGEST_SLOWDOWN * usually_us
+
+
+def num_slow(found: Iterable[float], usually_us: float) -> int:
+    """How many of them are slow."""
+    return sum(is_slow(us, usually_us) for us in found)

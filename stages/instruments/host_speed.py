@@ -1,4 +1,4 @@
-"""How fast the host runs this thread now: a fixed loop of Python, timed; and a way to a processor that runs it fast.
+"""How fast the host runs this thread now: a fixed loop of Python, timed; and a way to a processor that runs it fast, and to stay on one.
 
 On a shared host a processor runs at half its speed for a tenth of a second or for long, with nothing to see in the guest:
 no load, no queue, no lost processor time. A step whose launches set its pace takes that much longer.
@@ -9,14 +9,19 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
+
+from stages.core.host_readings import is_slow, usual_us
 
 NUM_TURNS = 2000
 FAST_ENOUGH = 1.05
 """Of the fastest reading so far."""
 MOST_PROCESSORS = 16
-"""Tried before one block; a reading takes about 0.2 ms and a move as much."""
+"""Tried in one search; a reading takes about 0.2 ms and a move as much."""
+RECENT = 500
+"""Readings that say what is usual now."""
 
 
 class HostSpeed:
@@ -25,11 +30,20 @@ class HostSpeed:
     def __init__(self) -> None:
         """Nothing read yet."""
         self.fastest_us = math.inf
+        self._recent_us: deque[float] = deque(maxlen=RECENT)
 
     def read_us(self) -> float:
         """The loop here and now, us: the best of three, since an interrupt is no slowness."""
         found = min(_loop_us() for _ in range(3))
         self.fastest_us = min(self.fastest_us, found)
+        self._recent_us.append(found)
+        return found
+
+    def stay_on_fast(self) -> float:
+        """Between two calls: the loop here and now, us. From a processor that has become slow the thread moves to a fast one."""
+        found = self.read_us()
+        if is_slow(found, usual_us(self._recent_us)):
+            self.move_to_fast()
         return found
 
     def move_to_fast(self) -> float:

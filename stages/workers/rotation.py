@@ -21,7 +21,8 @@ from stages.workers.process import Worker, WorkerFailed
 from stages.workers.stopping import enough
 
 FILL_SHARE = 2  # decode starts with slots filled to context / 2
-MOST_ATTEMPTS = 3  # at a block on a GPU whose host becomes slow meanwhile; the last one counts as it is
+MOST_ATTEMPTS = 3  # at a block on a GPU whose host is slow meanwhile; the last one counts as it is
+LARGEST_SLOW_SHARE = 0.25  # of a block's readings of the host
 
 
 class Set(Document):
@@ -143,7 +144,8 @@ class Rotation:
         """Whether its steps waited for a slow processor; on a CPU they run on all, and the loop is of one. A voided one stays."""
         if self.study.environment["device"] != "cuda" or block.voided:
             return False
-        return num_slow(readings([block]), usual_us(readings([*self.blocks, *self.slowed, block]))) > 0
+        found = readings([block])
+        return num_slow(found, usual_us(readings([*self.blocks, *self.slowed, block]))) > LARGEST_SLOW_SHARE * len(found)
 
     def _timed(self, cell: str, shape: str, **at: int) -> Block:
         options = self.settings[cell].measure.steady_state

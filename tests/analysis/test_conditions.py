@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from stages.analysis import conditions, rotations
-from stages.core.records.steps import Block, Cell, Conditions, Rotations, Settling
+from stages.core.records.steps import Block, Cell, Conditions, Rotations, SequenceRun, Settling
 
 SLOW_CLOCK = Conditions(sm_clock_mhz=900, max_sm_clock_mhz=1980)
 GOOD = Conditions(sm_clock_mhz=1980, max_sm_clock_mhz=1980, event_us={"power_cap": 100.0}, cpu_share=1.0, queue_share=0.0)
@@ -98,12 +98,19 @@ def test_speeds_of_the_host_are_said_with_how_many_blocks_were_measured_again() 
     blocks = [block("E", turn, 100.0, host(30.0, 31.0)) for turn in range(9)] + [block("E", 9, 180.0, host(30.0, 61.0))]
     (speeds,) = conditions.sentences(timed(blocks))
     assert speeds == (
-        "the host's processor took 30 to 61 us for the same loop of Python beside the blocks,"
+        "the host's processor took 30 to 61 us for the same loop of Python beside the timed steps,"
         " in 1 of 20 readings over 1.15 times its usual 30 us: steps that wait for the host take that much longer then"
     )
     found = timed(blocks[:9]).model_copy(update={"slowed": blocks[9:]})
     assert rotations.shape_times(found, "E", "decode/1").wall_us.ecdf == [100.0] * 9  # type: ignore[union-attr]
     assert "its usual 30 us; 1 blocks were measured again for it:" in conditions.sentences(found)[0]
+
+
+def test_readings_inside_a_pass_over_the_sequence_count_too() -> None:
+    at = {"cell": "E", "mode": "eager", "set_index": 0, "rotation_index": 0}
+    run = SequenceRun(**at, sequence_s=1.0, num_steps=9, num_decode_steps=9, host_loop_us=[30.0] * 9 + [61.0])  # type: ignore[arg-type]
+    found = timed([block("E", 0, 100.0, host(30.0, 31.0))]).model_copy(update={"sequences": [run]})
+    assert "in 1 of 12 readings over 1.15 times its usual 30 us" in conditions.sentences(found)[0]
 
 
 def test_usual_speeds_and_records_from_before_they_were_read_say_nothing() -> None:

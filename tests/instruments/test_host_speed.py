@@ -9,7 +9,7 @@ import time
 import pytest
 
 from stages.instruments import host_speed
-from stages.instruments.host_speed import HostSpeed
+from stages.instruments.host_speed import RECENT, HostSpeed
 
 EVERY = {0, 1, 2, 3}
 
@@ -70,6 +70,35 @@ def test_where_all_became_slow_the_least_slow_is_taken(machine: Machine) -> None
     machine.loop_us |= {0: 61.0, 1: 59.0, 2: 60.0, 3: 58.0}
     assert speed.move_to_fast() == 58.0
     assert speed.fastest_us == 30.0
+
+
+def test_thread_stays_where_the_loop_takes_its_usual_time(machine: Machine) -> None:
+    speed = HostSpeed()
+    speed.move_to_fast()
+    machine.loop_us[2] = 34.0  # slower than ever, and within what is usual
+    machine.read.clear()
+    assert speed.stay_on_fast() == 34.0
+    assert (machine.here, set(machine.read)) == (2, {2})
+
+
+def test_thread_leaves_between_two_calls_and_says_what_it_left(machine: Machine) -> None:
+    speed = HostSpeed()
+    speed.move_to_fast()
+    machine.loop_us[2] = 55.0
+    assert speed.stay_on_fast() == 55.0
+    assert (machine.here, machine.allowed) == (1, EVERY)
+    assert speed.stay_on_fast() == 31.0
+
+
+def test_what_is_usual_follows_a_host_that_is_slow_for_good(machine: Machine) -> None:
+    speed = HostSpeed()
+    speed.move_to_fast()
+    machine.loop_us = dict.fromkeys(EVERY, 60.0)
+    for _ in range(RECENT):
+        speed.stay_on_fast()
+    machine.read.clear()
+    assert speed.stay_on_fast() == 60.0
+    assert len(machine.read) == 3  # one reading, no search
 
 
 def test_affinity_survives_a_reading_that_breaks(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

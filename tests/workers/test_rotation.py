@@ -15,7 +15,7 @@ FAST, SLOW = [30.0, 31.0], [30.0, 58.0]
 
 
 class Scripted:
-    """A worker whose blocks end with these readings of the host's loop; the wall time tells which attempt it was."""
+    """A worker whose blocks have these readings of the host's loop; the wall time tells which attempt it was."""
 
     def __init__(self, *readings: list[float], voided: str = "") -> None:
         self.readings, self.num_asked, self.voided = list(readings), 0, voided
@@ -63,6 +63,12 @@ def test_block_inside_which_something_compiled_is_not_measured_until_nothing_doe
     found = rotation(Scripted(SLOW, FAST, voided="the compiler ran for 1 s inside"))
     assert measured(found) == ([1.0], [])
     assert found.blocks[0].voided
+
+
+def test_block_counts_whose_host_was_slow_for_a_quarter_of_its_readings_at_most() -> None:
+    most, more = [30.0, 58.0, 31.0, 30.0], [30.0, 58.0, 58.0, 31.0, 30.0, 30.0]
+    assert measured(rotation(Scripted(most))) == ([1.0], [])
+    assert measured(rotation(Scripted(more, FAST))) == ([2.0], [1.0])
 
 
 def test_last_attempt_counts_as_it_is() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from statistics import median
 from typing import Any
 
 import pytest
 
 from stages.core.records.plan import Plan, Request
+from stages.instruments.clocks import wall_us
 from stages.instruments.compiler_log import CompilerLog
 from stages.traces.planning import PlanSettings, plan
+from stages.workers import timing
 from stages.workers.service import Service
 from stages.workers.timing import SETTLING_CALLS, sampled_steps, time_block, time_sequence
 from stages.workers.walking import walk
@@ -137,6 +141,49 @@ def test_sequence_runs_exactly_the_sampled_steps(service: Service) -> None:
     assert (found["num_steps"], found["voided"]) == (len(expected), "")
     assert found["num_decode_steps"] == sum(shape.startswith("decode") for shape in expected)
     assert found["sequence_s"] > 0
+
+
+class Host:
+    """What it was asked for, in order; a reading is how many there are."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda: float(self.asked.append(name) or len(self.asked))
+
+
+@pytest.fixture
+def as_on_a_gpu(service: Service, monkeypatch: pytest.MonkeyPatch) -> Host:
+    """The service's own steps, timed as on a GPU (a CPU has no device events)."""
+    host = Host()
+    monkeypatch.setattr(timing, "HOST", host)
+    monkeypatch.setattr(timing, "device_us", lambda call: wall_us(call, lambda: None))
+    monkeypatch.setattr(service, "device", "cuda")
+    monkeypatch.setattr(service, "synchronize", lambda: None)
+    return host
+
+
+def test_on_a_gpu_the_host_is_read_after_every_call_that_is_timed_alone(service: Service, as_on_a_gpu: Host) -> None:
+    block = time_block(service, "decode/2", num_calls=4, pipelined_calls=5, context_tokens=16)
+    assert as_on_a_gpu.asked == ["move_to_fast", *["stay_on_fast"] * 8, "read_us"]
+    assert block["host_loop_us"] == [float(number) for number in range(1, 11)]
+
+
+def test_on_a_gpu_the_host_is_read_between_the_steps_of_the_sequence(service: Service, as_on_a_gpu: Host) -> None:
+    _, requests = planned(service, 60)
+    found = time_sequence(service, requests, 30, SETTINGS, context_tokens=16)
+    assert as_on_a_gpu.asked == ["move_to_fast", *["stay_on_fast"] * found["num_steps"]]
+    assert len(found["host_loop_us"]) == found["num_steps"] + 1
+
+
+def test_reading_the_host_is_in_no_time(service: Service, as_on_a_gpu: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(as_on_a_gpu, "stay_on_fast", lambda: time.sleep(0.05) or 1.0, raising=False)
+    _, requests = planned(service, 60)
+    found = time_sequence(service, requests, 20, SETTINGS, context_tokens=16)
+    block = time_block(service, "decode/2", num_calls=4, pipelined_calls=5, context_tokens=16)
+    assert found["sequence_s"] < 0.05 * found["num_steps"] / 2
+    assert median([*block["wall_us"], *block["device_us"]]) < 25_000
 
 
 class Counters:

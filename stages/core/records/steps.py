@@ -8,6 +8,8 @@ from pydantic import Field, PositiveFloat
 
 from stages.core.records.base import Document, Record
 
+LoopTime = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
 
 class Ceilings(Document):
     """What the device did at most, measured on it by a worker: see `stages.workers.ceilings`.
@@ -48,7 +50,8 @@ class Conditions(Document):
     `other_bytes`: device memory in use that is not this study's; `other_growth_bytes`: how much of it came since the
     set's processes were spawned. `cpu_share`: processor time of the worker / wall time
     of its block. `queue_share`: time that the worker waited for a processor / wall time of its block. `host_loop_us`: a
-    fixed loop of Python on the worker's processor, before and after its block (empty in records from before it was read).
+    fixed loop of Python on the worker's processor, before and after its block and on a GPU between its calls (empty in
+    records from before it was read).
     """
 
     sm_clock_mhz: int | None = None
@@ -61,7 +64,7 @@ class Conditions(Document):
     load_average: float | None = None
     cpu_share: float | None = None
     queue_share: float | None = None
-    host_loop_us: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(default_factory=list)
+    host_loop_us: list[LoopTime] = Field(default_factory=list)
 
 
 class Settling(Document):
@@ -102,7 +105,10 @@ class Block(Document):
 
 
 class SequenceRun(Document):
-    """One pass of one cell over the sampled step sequence, with a synchronisation after every step, as the service has."""
+    """One pass of one cell over the sampled step sequence, with a synchronisation after every step, as the service has.
+
+    `host_loop_us`: as in `Conditions`, before the pass and on a GPU after each of its steps.
+    """
 
     cell: str
     mode: str
@@ -112,6 +118,7 @@ class SequenceRun(Document):
     num_steps: int
     num_decode_steps: int
     voided: str = ""
+    host_loop_us: list[LoopTime] = Field(default_factory=list)
 
 
 class Cell(Document):
