@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from itertools import pairwise
 
@@ -61,6 +61,7 @@ def caveats(records: StudyRecords) -> list[str]:
         f"tested with model {params.model} in {params.precision} on {device} with torch {environment.get('torch', 'unknown')}, "
         f"decode batches {_listed(plan.capture_sizes)}, prompts padded to {_listed(plan.prompt_sizes)} tokens",
         _load(records),
+        *_memory_limit(records),
         *_places(records),
     ]
     if any(record.data and record.data.num_sets == 1 for record in records.steady_state.values()):
@@ -75,6 +76,19 @@ def caveats(records: StudyRecords) -> list[str]:
     if single:
         found.append(f"one cold start each of {', '.join(single)}: break-even has no interval")
     return found
+
+
+def _memory_limit(records: StudyRecords) -> list[str]:
+    """How many sequences `device_memory_bytes` holds, the most first; none where a study has all of the device."""
+    limit = records.params.device_memory_bytes
+    if limit is None:
+        return []
+    fitting: dict[int, list[str]] = defaultdict(list)
+    for mode in records.modes:
+        if data := records.capture[mode].data:
+            fitting[data.memory.max_sequences].append(mode)
+    held = "; ".join(f"{number:,} sequences fit with {', '.join(modes)}" for number, modes in sorted(fitting.items(), reverse=True))
+    return [f"tested within {limit:,} bytes of device memory{': ' if held else ''}{held}"]
 
 
 def _listed(sizes: list[int]) -> str:

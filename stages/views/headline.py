@@ -46,6 +46,7 @@ def context(study: Study) -> list[Fact]:
         "torch": machine.get("torch"),
         "driver": machine.get("driver"),
         "device": machine.get("gpu") or machine.get("cpu") or machine.get("device"),
+        "memory limit": words.size(limit) if (limit := dig(study, "choices", "device_memory_bytes")) else "",
         "precision": model.get("precision"),
         "attention": _joined(dict.fromkeys(family(str(name)) for name in kernels)),
         "shapes": _shapes(study),

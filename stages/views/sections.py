@@ -149,7 +149,7 @@ def _points(study: Study) -> dict[str, list[str]]:
         "rejected": bundles.of_faults(study),
         "modes": [*standing.direct(study), *bundles.of_slower(study)],
         "attribution": [*gains.products(study), *_missing_cells(factorials), *steps.no_floor(study)],
-        "latency": [*load_detail.self_check(study), *load_detail.collections(study)],
+        "latency": [*load_detail.cache_binds(study), *load_detail.self_check(study), *load_detail.collections(study)],
         "machine": [*standing.conditions(study), *_voided(factorials)],
         "flip": [words.clean(text) for text in verdict.get("would_flip") or []],
         "scope": [words.clean(text) for text in verdict.get("caveats") or []],

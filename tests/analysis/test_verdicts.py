@@ -295,6 +295,15 @@ def test_factorials_of_different_gpus_are_named_and_so_is_a_study_without_load()
     assert not any("requests/s" in text for text in caveats)
 
 
+def test_memory_limit_is_said_with_the_sequences_that_it_holds() -> None:
+    records = example_records()
+    assert not any("device memory" in text for text in answers.answer(records).verdict.caveats)
+    limited = replace(records, params=replace(records.params, device_memory_bytes=5_000_000_000))
+    (said,) = [text for text in answers.answer(limited).verdict.caveats if "device memory" in text]
+    assert said.startswith("tested within 5,000,000,000 bytes of device memory: 2,030 sequences fit with eager, ")
+    assert "; 2,026 sequences fit with " in said
+
+
 def test_tokens_are_those_of_the_sampled_steps() -> None:
     """Ten windows of one step: 0 is the prefill, 11 and 22 are decode steps of one sequence, seven are of three."""
     made = plan({1: 20, 3: 75}, {8: 5})

@@ -12,7 +12,7 @@ from stages.views import markdown, page
 from stages.views.certainty import certainty, shifted
 from stages.views.configurations import configurations
 from stages.views.figures.lifetime import lifetime, panel_ends_s
-from stages.views.headline import price, why
+from stages.views.headline import context, price, why
 from stages.views.roles import factorials, roles, switches
 from stages.views.switching import switch
 from stages.views.tables.glance import glance
@@ -24,6 +24,13 @@ def test_savings_carry_their_interval(example: dict[str, Any]) -> None:
     total = example["attribution"]["inductor_manual"]["1"]["total"]
     total |= {"value": 2500.0, "low": 2000.0, "high": 3000.0}
     assert "save 2.50 ms [2.00, 3.00] of that step (decode batch 1, inductor_manual)" in why(example)
+
+
+def test_memory_limit_stands_on_the_first_screen_where_there_is_one(example: dict[str, Any]) -> None:
+    assert "memory limit" not in [fact.name for fact in context(example)]
+    example["choices"]["device_memory_bytes"] = 5_000_000_000
+    (found,) = [fact.value for fact in context(example) if fact.name == "memory limit"]
+    assert found == "4.66 GiB"
 
 
 def test_without_replay_what_compiling_saves_is_said(cpu_study: dict[str, Any]) -> None:

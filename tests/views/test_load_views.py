@@ -117,13 +117,28 @@ def test_search_lists_every_rate_that_was_tried(example: dict[str, Any]) -> None
 
 def test_cost_of_a_request_and_of_the_loop(example: dict[str, Any]) -> None:
     work = {"scheduling_us": 8.0, "sampling_us": 16.0, "bookkeeping_us": 7.0, "by_batch": {"1": 20.0, "64": 31.0, "8": 25.0}}
-    run_of(example).update(energy_per_good_j=12.5, host_work=work, max_active=33)
+    run_of(example).update(energy_per_good_j=12.5, host_work=work)
     found = row(load_detail.costs(example), "compile, 2 requests/s")
-    assert (found["energy a useful request, J"], found["at the largest batch"], found["in flight: limit"]) == (
-        "12.5",
-        "31.0 µs at 64",
-        "33",
-    )
+    assert (found["energy a useful request, J"], found["at the largest batch"]) == ("12.5", "31.0 µs at 64")
+
+
+def test_most_in_flight_stands_beside_the_limit_and_how_often_it_was_reached(example: dict[str, Any]) -> None:
+    run_of(example).update(max_active=33, batch_histogram={"8": 30, "33": 10})
+    found = row(load_detail.costs(example), "compile, 2 requests/s")
+    assert [found[name] for name in ("in flight: most", "limit", "decode steps at it")] == ["33", "33", "25.0 %"]
+    run_of(example)["batch_histogram"] = {"9": 1, "10": 3}
+    found = row(load_detail.costs(example), "compile, 2 requests/s")
+    assert [found[name] for name in ("in flight: most", "limit", "decode steps at it")] == ["10", "33", "0.0 %"]
+
+
+def test_cache_that_binds_is_said_where_memory_is_limited(example: dict[str, Any]) -> None:
+    run_of(example).update(max_active=33, batch_histogram={"8": 30, "33": 10})
+    assert load_detail.cache_binds(example) == []  # all of the device: the limit is the plan's
+    example["choices"]["device_memory_bytes"] = 5_000_000_000
+    (text,) = load_detail.cache_binds(example)
+    assert text.startswith("compile, 2 requests/s: the KV cache binds: 25% of the decode steps had all 33 sequences")
+    run_of(example)["batch_histogram"] = {"8": 390, "33": 10}
+    assert load_detail.cache_binds(example) == []
 
 
 def test_client_that_notices_arrivals_late_is_said(example: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from stages.views.tables.table import Table, dropped_empty
 SECONDS_PER_HOUR = 3600
 _HIT = {"compile": "a compilation", "recording": "a recording", "garbage_collection": "a garbage collection"}
 NOTABLE_MS = 10.0
+LEAST_SHARE_AT_LIMIT = 0.1
 
 
 def _runs(study: Study) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -84,7 +85,9 @@ def costs(study: Study) -> Table:
         "energy a useful request, J",
         "between tokens p50, ms",
         "p99, ms",
-        "in flight: limit",
+        "in flight: most",
+        "limit",
+        "decode steps at it",
         "loop a decode step: scheduling",
         "sampling",
         "bookkeeping",
@@ -106,7 +109,34 @@ def _cost(run: Mapping[str, Any]) -> list[str]:
     gaps = [words.plain(dig(run, "itl_ms", which)) for which in ("p50", "p99")]
     loop = [words.microseconds(work.get(f"{key}_us")) for key in ("scheduling", "sampling", "bookkeeping")]
     energy, late = words.plain(run.get("energy_per_good_j")), words.percent(run.get("lateness_share"))
-    return [energy, *gaps, words.count(run.get("max_active")), *loop, at_largest, late]
+    return [energy, *gaps, *_in_flight(run), *loop, at_largest, late]
+
+
+def _in_flight(run: Mapping[str, Any]) -> list[str]:
+    """The most sequences in one decode step, how many were let in, and the share of the decode steps that had as many."""
+    batches = part(run, "batch_histogram")
+    most = max(map(int, batches), default=None)
+    return [words.count(most), words.count(run.get("max_active")), words.percent(share_at_limit(run))]
+
+
+def share_at_limit(run: Mapping[str, Any]) -> float | None:
+    """Share of the decode steps whose batch was all that may be in flight; None without a step."""
+    batches = part(run, "batch_histogram")
+    return batches.get(str(run.get("max_active")), 0) / sum(batches.values()) if batches else None
+
+
+def cache_binds(study: Study) -> list[str]:
+    """A sentence a run that had, for a good part of its steps, as many sequences in flight as `device_memory_bytes` holds."""
+    if dig(study, "choices", "device_memory_bytes") is None:
+        return []
+    found = [(where, run.get("max_active"), share_at_limit(run) or 0.0) for where, _, run in _runs(study)]
+    largest = dig(study, "trace", "max_batch")
+    return [
+        f"{words.clean(where)}: the KV cache binds: {share:.0%} of the decode steps had all {limit} sequences in flight that"
+        " device_memory_bytes holds; what arrives then waits for a slot, not for a step."
+        for where, limit, share in found
+        if share >= LEAST_SHARE_AT_LIMIT and limit != largest
+    ]
 
 
 def self_check(study: Study) -> list[str]:
