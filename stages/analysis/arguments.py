@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
 
-from stages.analysis import services, speedups
+from stages.analysis import speedups
 from stages.analysis.reading import StudyRecords
 from stages.analysis.wording import Table, at_rate, seconds
 from stages.core.records.answer import Bottleneck, Contrasts, FactorialAnswer, ModeAnswer
@@ -53,48 +53,6 @@ def _saved(name: str, point: Contrasts) -> list[str]:
     ]
 
 
-def caveats(records: StudyRecords) -> list[str]:
-    """Under which model, release, shapes, device, load and lifetimes the verdict was tested, and what weakens it."""
-    environment, plan, params = records.environment, records.plan, records.params
-    device = environment.get("gpu") or environment.get("cpu") or "unknown device"
-    found = [
-        f"tested with model {params.model} in {params.precision} on {device} with torch {environment.get('torch', 'unknown')}, "
-        f"decode batches {_listed(plan.capture_sizes)}, prompts padded to {_listed(plan.prompt_sizes)} tokens",
-        _load(records),
-        *_memory_limit(records),
-        *_places(records),
-    ]
-    if any(record.data and record.data.num_sets == 1 for record in records.steady_state.values()):
-        found.append("one set of processes: no intervals, step-time differences under 5 % stay undecided")
-    bounded = [mode for mode in records.modes if (data := records.load[mode].data) and data.max_goodput_is_lower_bound]
-    if bounded:
-        found.append(f"the highest rate tried still met the limits with {', '.join(bounded)}: saturation lies higher")
-    missed = [mode for mode in records.modes if (data := records.load[mode].data) and data.max_goodput is None]
-    if missed:
-        found.append(f"no rate tried met the limits for 99 % of requests with {', '.join(missed)}: nothing counts at saturation")
-    single = [mode for mode in records.modes if (starts := records.warmup[mode].data) and len(services.starts(starts, "cold")) == 1]
-    if single:
-        found.append(f"one cold start each of {', '.join(single)}: break-even has no interval")
-    return found
-
-
-def _memory_limit(records: StudyRecords) -> list[str]:
-    """How many sequences `device_memory_bytes` holds, the most first; none where a study has all of the device."""
-    limit = records.params.device_memory_bytes
-    if limit is None:
-        return []
-    fitting: dict[int, list[str]] = defaultdict(list)
-    for mode in records.modes:
-        if data := records.capture[mode].data:
-            fitting[data.memory.max_sequences].append(mode)
-    held = "; ".join(f"{number:,} sequences fit with {', '.join(modes)}" for number, modes in sorted(fitting.items(), reverse=True))
-    return [f"tested within {limit:,} bytes of device memory{': ' if held else ''}{held}"]
-
-
-def _listed(sizes: list[int]) -> str:
-    return ", ".join(map(str, sizes))
-
-
 def would_flip(rejected: Mapping[str, str], cold: Table, warm: Table) -> list[str]:
     """Changes of lifetime, rate, cache state or evidence that would change the recommendation."""
     found = _switches(cold)
@@ -120,25 +78,3 @@ def _switches(table: Table) -> list[str]:
                     f"{before.mode} instead of {choice.mode}"
                 )
     return found
-
-
-def _load(records: StudyRecords) -> str:
-    """The arrivals, limits and lifetimes of the load; without a run under load the trace alone."""
-    plan, params = records.plan, records.params
-    trace = f"trace {plan.trace} ({plan.num_requests} requests, lengths x {plan.length_factor:.3g})"
-    if not any(record.data for record in records.load.values()):
-        return f"{trace}: nothing ran under load"
-    rates = ", ".join(at_rate(services.rate_key(rate)) for rate in params.arrival_rates)
-    lifetimes = ", ".join(seconds(value) for value in params.lifetimes_s)
-    limits = f"limits TTFT {params.slo.ttft_ms:g} ms and TPOT {params.slo.tpot_ms:g} ms"
-    return f"tested under {trace} {rates}, {limits}, lifetimes {lifetimes} from cold caches"
-
-
-def _places(records: StudyRecords) -> list[str]:
-    """Whether factorials were timed on different GPUs: a mode of one is then compared with a mode of another across them."""
-    timed = {name: record.host.gpu_uuid or record.host.hostname for name, record in records.steady_state.items() if record.data}
-    if len(set(timed.values())) < 2:
-        return []
-    on = {place: [name for name in timed if timed[name] == place] for place in timed.values()}
-    listed = "; ".join(f"{', '.join(names)} on {place}" for place, names in on.items())
-    return [f"timed on different machines, each factorial on one: {listed}; speed-ups of different factorials are compared across them"]

@@ -19,6 +19,7 @@ from stages.core.records.steps import Block, Conditions, Rotations, Settling
 LEAST_CLOCK_SHARE = 0.75  # nvbench's limit, of the largest SM clock
 LARGEST_QUEUE_SHARE = 0.05
 LEAST_CPU_SHARE = 0.9
+FULL_CLOCK_SHARE = 0.95
 LARGEST_OTHER_GROWTH_BYTES = 256 << 20
 LEAST_KEPT_SHARE = 0.5
 HELD_DOWN = ("thermal", "hardware_thermal", "power_brake")  # a power cap alone shows in the clock
@@ -90,7 +91,28 @@ def sentences(rotations: Rotations) -> list[str]:
     said = [f"blocks left out: {_listed(out)} of {num_timed}"] if out else []
     if regimes:
         said.append(f"blocks kept although marked, because too few others are left: {', '.join(regimes)}")
-    return said + _host_speeds(rotations) + _not_settled(rotations)
+    return said + _power_capped(rotations) + _host_speeds(rotations) + _not_settled(rotations)
+
+
+def _power_capped(rotations: Rotations) -> list[str]:
+    """Shapes in which the device drew all the power that it may: no throttling by the rule above, and a clock that follows the load."""
+    found = []
+    for shape in dict.fromkeys(block.shape for block in rotations.blocks):
+        blocks = timed(rotations, shape)
+        capped = [block.conditions for block in blocks if block.conditions and block.conditions.event_us.get("power_cap", 0.0) > 0]
+        clocks = [one.sm_clock_mhz for one in capped if one.sm_clock_mhz]
+        if len(capped) > LEAST_KEPT_SHARE * len(blocks) and clocks and min(clocks) < FULL_CLOCK_SHARE * _full_clock(capped):
+            found.append(f"{shape} (SM clock {min(clocks)} to {max(clocks)} of {_full_clock(capped)} MHz)")
+    if not found:
+        return []
+    return [
+        f"the power cap held the clock down in {', '.join(found)}: calls take longer the longer the device is busy,"
+        " so that a burst may be slower than single calls"
+    ]
+
+
+def _full_clock(conditions: Sequence[Conditions]) -> int:
+    return max((one.max_sm_clock_mhz or 0 for one in conditions), default=0)
 
 
 def _host_speeds(rotations: Rotations) -> list[str]:

@@ -9,6 +9,7 @@ from stages.analysis import services
 from stages.analysis.reading import StudyRecords
 from stages.analysis.wording import UNDECIDED, Table, at_rate, seconds
 from stages.core.records.load import Load, LoadRecord, LoadRun
+from stages.core.records.verdict import Choice
 from stages.core.service_levels import best_met, meets
 
 SHARES = (0.5, 0.2, 0.1, 0.05, 0.02)
@@ -39,12 +40,23 @@ def _told(changed: dict[str, list[str]]) -> str:
 def _flips(records: StudyRecords, limit: str, table: Table, choices: Callable[[StudyRecords], Table]) -> Iterator[str]:
     """A line for each arrival rate at which a share of the limit names another mode."""
     given_ms = float(getattr(records.params.slo, limit))
+    same = _same(table, choices(judged_by(records, limit, given_ms)))
     judged = {share * given_ms: choices(judged_by(records, limit, share * given_ms)) for share in SHARES}
     for key in map(services.rate_key, records.params.arrival_rates):
-        widest = next((value_ms for value_ms, other in judged.items() if _changes(table, other, key)), None)
+        widest = next((value_ms for value_ms, other in judged.items() if _changes(same, other, key)), None)
         if widest is not None:
             said = f"a {NAMES[limit]} limit of {widest:g} ms instead of {given_ms:g} ms {at_rate(key)}"
-            yield f"{said}: {_told(_changes(table, judged[widest], key))}{_stalled(records, key)}"
+            yield f"{said}: {_told(_changes(same, judged[widest], key))}{_stalled(records, key)}"
+
+
+def _same(table: Table, again: Table) -> dict[str, dict[str, Choice]]:
+    """The choices that the runs give without the search too, which knows of the study's own limits only; others change by themselves."""
+    return {
+        lifetime: {
+            rate: choice for rate, choice in rates.items() if (other := again.get(lifetime, {}).get(rate)) and other.mode == choice.mode
+        }
+        for lifetime, rates in table.items()
+    }
 
 
 def _stalled(records: StudyRecords, rate: str) -> str:

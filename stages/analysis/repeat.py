@@ -77,10 +77,9 @@ class Repeat:
         return _share(sum(cell.is_covered for cell in self.cells), len(self.cells) + len(self.lost_cells))
 
     @property
-    def reach(self) -> float | None:
-        """How far the interval of the median cell reaches to either side, as a share: smaller changes are not seen."""
-        reaches = [math.sqrt(cell.high / cell.low) - 1 for cell in self.cells]
-        return float(np.median(reaches)) if reaches else None
+    def reaches(self) -> list[float]:
+        """How far the interval of each cell reaches to either side, as a share: smaller changes are not seen."""
+        return [math.sqrt(cell.high / cell.low) - 1 for cell in self.cells]
 
     @property
     def still(self) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
-from stages.analysis import arguments, coverage, memory_growth, served_answers, services, statistics
+from stages.analysis import arguments, coverage, memory_growth, queueing, served_answers, services, statistics
 from stages.analysis.lifetimes import CACHES, replaced
 from stages.analysis.reading import StudyRecords
 from stages.analysis.startup_causes import known_cause
@@ -134,7 +134,7 @@ def _steady_state(answer: ModeAnswer) -> dict[str, Any]:
 
 
 def _load(load: Load) -> dict[str, Any]:
-    runs = {run.rate: _run(run) for run in load.runs}
+    runs = {run.rate: _run(run) | {"queueing": queueing.sentence(run, load.max_goodput)} for run in load.runs}
     return runs | load.model_dump(exclude={"runs"})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stages.analysis import arguments, eligibility, other_rules, parsimony, services, spans, wording
+from stages.analysis import arguments, caveats, eligibility, other_rules, parsimony, services, spans, wording
 from stages.analysis.candidates import Candidate, candidates_at, equal, measurably_lower, tpot_ms
 from stages.analysis.lifetimes import EQUAL_SHARE
 from stages.analysis.reading import StudyRecords
@@ -28,7 +28,7 @@ def verdict(records: StudyRecords, answers: Mapping[str, ModeAnswer], joined: Ma
         sentence=wording.staying(records, recommended) if stays else wording.sentence(records, answers, recommended, along),
         recommended=recommended,
         reasons=arguments.reasons(records, answers, joined, name, shorter),
-        caveats=arguments.caveats(records),
+        caveats=caveats.caveats(records),
         would_flip=[
             *arguments.would_flip(rejected, recommended, _table(records, eligible, "warm")),
             *other_rules.counting(records, recommended, _table(records, eligible, CACHE, most)),

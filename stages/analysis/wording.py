@@ -71,7 +71,7 @@ def _since(spans: Mapping[str, list[Span]], mode: str, break_even: Mapping[str, 
     for cache in [name for name in ("cold", "warm") if name in spans]:
         found, even = spans[cache], break_even.get(cache)
         if found[-1].mode != mode:
-            others.append(f", warm {found[-1].mode}")
+            others.append(f" ({cache}: {found[-1].mode} from {seconds(found[-1].from_s)})")
         elif len(found) == 1 and found[0].from_s <= shortest_s:
             others.append(f", any lifetime {cache}")
         elif even and _is_break_even(found, even, baseline):

@@ -105,10 +105,12 @@ def _savings(study: Study, batch: str) -> str:
         saved = {text: value for key, text in names.items() if (value := words.number(dig(found, key, "value"))) is not None}
         if saved and words.number(dig(found, "total", "value")) is not None:
             listed = ", ".join(f"{_ms(value)} {text}" for text, value in saved.items())
-            return f"Compiling and replaying together save {_saved(found, 'total')} of that step ({describe(batch)}, {name}): {listed}."
+            return (
+                f"Compiling and replaying together save {_saved(found, 'total')} a step in the mean ({describe(batch)}, {name}): {listed}."
+            )
     for name, found in answers.items():
         if words.number(dig(found, "compiled_alone", "value")) is not None:
-            return f"Compiling saves {_saved(found, 'compiled_alone')} of that step ({describe(batch)}, {name})."
+            return f"Compiling saves {_saved(found, 'compiled_alone')} a step in the mean ({describe(batch)}, {name})."
     return ""
 
 

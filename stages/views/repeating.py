@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from stages.analysis.repeat import LEAST_COVERED, LEAST_STILL, Place, Repeat
@@ -38,7 +39,7 @@ class Repetition:
         if share is None:
             return "No cell has two sets of processes in both runs, so there is no interval: measure two sets or more."
         what = "intervals of the difference contain 0"
-        return _counted([cell.is_covered for cell in found.cells], found.lost_cells, what, share, LEAST_COVERED) + _reach(found.reach)
+        return _counted([cell.is_covered for cell in found.cells], found.lost_cells, what, share, LEAST_COVERED) + _reach(found.reaches)
 
     def _medians(self) -> str:
         found, share = self.found, self.found.still
@@ -86,14 +87,17 @@ class Repetition:
 
 
 def _counted(came_back: Sequence[bool], lost: Sequence[str], what: str, share: float, wanted: float) -> str:
-    return f"{sum(came_back)} of {len(came_back) + len(lost)} {what} ({share:.1%}, wanted {wanted:.0%}).{_lost(lost)}"
+    reached = "" if share >= wanted else ": not reached"
+    return f"{sum(came_back)} of {len(came_back) + len(lost)} {what} ({share:.1%}, wanted {wanted:.0%}{reached}).{_lost(lost)}"
 
 
-def _reach(share: float | None) -> str:
-    if share is None:
+def _reach(reaches: Sequence[float]) -> str:
+    if not reaches:
         return ""
-    reach = f"{share:.1%} to either side" if share < 1 else f"a factor of {1 + share:.1f} up and down"
-    return f" In the median cell it reaches {reach}: a smaller change is not seen."
+    middle, widest = (
+        f"{share:.1%} to either side" if share < 1 else f"a factor of {1 + share:.1f}" for share in (median(reaches), max(reaches))
+    )
+    return f" In the median cell it reaches {middle}, in the widest {widest}: smaller changes are not seen."
 
 
 def _lost(names: Sequence[str]) -> str:

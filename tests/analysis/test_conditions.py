@@ -83,6 +83,16 @@ def test_marks_that_fall_on_one_cell_each_keep_all_of_the_shape() -> None:
     assert len(rotations.counted(found, "decode/1")) == 14
 
 
+def test_power_cap_that_held_the_clock_down_is_said_and_marks_nothing() -> None:
+    """As in the prefill of a 1B model on an H200: calls of 7.3 ms at first, 7.9 in a burst."""
+    capped = Conditions(sm_clock_mhz=1660, max_sm_clock_mhz=1980, event_us={"power_cap": 100.0})
+    blocks = [block("E", turn, 100.0, capped) for turn in range(4)]
+    (said,) = conditions.sentences(timed(blocks))
+    assert said.startswith("the power cap held the clock down in decode/1 (SM clock 1660 to 1660 of 1980 MHz): calls take longer")
+    assert len(rotations.counted(timed(blocks), "decode/1")) == 4
+    assert conditions.sentences(timed([block("E", turn, 100.0, GOOD) for turn in range(4)])) == []  # capped at full clock
+
+
 def test_set_that_would_be_lost_whole_keeps_all_of_the_shape() -> None:
     """Else the only interval would rest on one set of processes."""
     slow = [block(cell, turn, 100.0, SLOW_CLOCK) for cell in "EC" for turn in range(4)]

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from stages.analysis import answers
-from stages.analysis.other_rules import judged_by
+from stages.analysis.other_rules import judged_by, limits
 from stages.analysis.reading import StudyRecords
+from stages.core.records.verdict import Choice
 from tests.analysis.hand_made import Spec, records_of, times
 
 RATE = {"2": 2.0}
@@ -40,6 +41,23 @@ def test_the_widest_tighter_limit_that_names_another_mode_is_told_with_its_lifet
 
 def test_a_limit_that_no_mode_meets_is_no_flip() -> None:
     assert flips(study(compile_tpot_ms=10.0)) == []
+
+
+def test_choice_that_rests_on_the_search_is_no_flip_of_a_limit() -> None:
+    """The search knows of the study's own limits only: judged by the runs alone another mode may be named without any tighter limit."""
+    records = study()
+    named = {
+        mode: {"60": {"2": Choice(mode=mode, runner_up=None, completions=1.0, runner_up_completions=None, reason="")}}
+        for mode in ("eager", "compile")
+    }
+    assert limits(records, named["compile"], lambda _: named["eager"]) == []
+
+    def tight(judged: StudyRecords) -> dict[str, dict[str, Choice]]:
+        return named["eager" if judged.load["eager"].data.slo["tpot_ms"] < 50 else "compile"]  # type: ignore[union-attr]
+
+    assert limits(records, named["compile"], tight)[0].startswith(
+        "a TPOT limit of 25 ms instead of 50 ms at 2 requests/s: eager instead of"
+    )
 
 
 def test_goodput_and_attainment_are_counted_again_from_the_requests() -> None:

@@ -304,6 +304,24 @@ def test_memory_limit_is_said_with_the_sequences_that_it_holds() -> None:
     assert "; 2,026 sequences fit with " in said
 
 
+def test_length_of_the_runs_uneven_arrivals_and_several_gpus_are_said() -> None:
+    records = example_records()
+    caveats = answers.answer(records).verdict.caveats
+    assert any("(each served for " in text and " requests), limits" in text for text in caveats)
+    assert not any("no steady rate" in text or "GPUs of one kind" in text for text in caveats)
+    record = records.load["eager"]
+    run = record.data.runs[0]  # type: ignore[union-attr]
+    late = [request.model_copy(update={"arrival_s": run.window_s * 0.9}) for request in run.requests]
+    ramp = record.data.model_copy(update={"runs": [run.model_copy(update={"requests": late})]})  # type: ignore[union-attr]
+    moved = record.model_copy(update={"data": ramp, "host": Host(hostname="gpu-box", gpu_uuid="GPU-5678")})
+    caveats = answers.answer(replace(records, load={**records.load, "eager": moved})).verdict.caveats
+    assert any(
+        text.startswith("arrivals were no steady rate; requests/s in the first and in the last third of their time:") for text in caveats
+    )
+    (said,) = [text for text in caveats if "GPUs of one kind" in text]
+    assert "GPU-5678: load" in said
+
+
 def test_tokens_are_those_of_the_sampled_steps() -> None:
     """Ten windows of one step: 0 is the prefill, 11 and 22 are decode steps of one sequence, seven are of three."""
     made = plan({1: 20, 3: 75}, {8: 5})

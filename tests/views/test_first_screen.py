@@ -23,7 +23,7 @@ from stages.views.tables.steps import floors, no_floor
 def test_savings_carry_their_interval(example: dict[str, Any]) -> None:
     total = example["attribution"]["inductor_manual"]["1"]["total"]
     total |= {"value": 2500.0, "low": 2000.0, "high": 3000.0}
-    assert "save 2.50 ms [2.00, 3.00] of that step (decode batch 1, inductor_manual)" in why(example)
+    assert "save 2.50 ms [2.00, 3.00] a step in the mean (decode batch 1, inductor_manual)" in why(example)
 
 
 def test_memory_limit_stands_on_the_first_screen_where_there_is_one(example: dict[str, Any]) -> None:
@@ -36,7 +36,7 @@ def test_memory_limit_stands_on_the_first_screen_where_there_is_one(example: dic
 def test_without_replay_what_compiling_saves_is_said(cpu_study: dict[str, Any]) -> None:
     for answer in cpu_study["attribution"].values():
         answer["1"] |= {"total": None, "compiled_alone": {"value": 400.0, "low": None, "high": None}}
-    assert "Compiling saves 0.400 ms of that step (decode batch 1, inductor_manual)." in why(cpu_study)
+    assert "Compiling saves 0.400 ms a step in the mean (decode batch 1, inductor_manual)." in why(cpu_study)
 
 
 def test_study_without_any_floor_says_why_once(example: dict[str, Any]) -> None:

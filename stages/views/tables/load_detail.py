@@ -133,7 +133,7 @@ def cache_binds(study: Study) -> list[str]:
     largest = dig(study, "trace", "max_batch")
     return [
         f"{words.clean(where)}: the KV cache binds: {share:.0%} of the decode steps had all {limit} sequences in flight that"
-        " device_memory_bytes holds; what arrives then waits for a slot, not for a step."
+        " device_memory_bytes holds; what arrives then waits for a slot, and a faster step frees one sooner."
         for where, limit, share in found
         if share >= LEAST_SHARE_AT_LIMIT and limit != largest
     ]
