@@ -54,8 +54,9 @@ def _load(records: StudyRecords) -> str:
 def _served(records: StudyRecords) -> str:
     """How long each rate was served, and how many requests that were: lifetimes are extrapolated from them."""
     runs = next((record.data.runs for record in records.load.values() if record.data), [])
-    lengths = {f"{run.window_s:g} s" for run in runs}
-    return f" (each served for {' or '.join(sorted(lengths))}: {', '.join(f'{run.num_sent:,}' for run in runs)} requests)" if runs else ""
+    lengths = " or ".join(sorted({f"{run.window_s:g} s" for run in runs}))
+    each = "each " if len(runs) > 1 else ""
+    return f" ({each}served for {lengths}: {', '.join(f'{run.num_sent:,}' for run in runs)} requests)" if runs else ""
 
 
 def _paces(records: StudyRecords) -> list[str]:

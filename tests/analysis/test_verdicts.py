@@ -307,7 +307,7 @@ def test_memory_limit_is_said_with_the_sequences_that_it_holds() -> None:
 def test_length_of_the_runs_uneven_arrivals_and_several_gpus_are_said() -> None:
     records = example_records()
     caveats = answers.answer(records).verdict.caveats
-    assert any("(each served for " in text and " requests), limits" in text for text in caveats)
+    assert any("served for " in text and " requests), limits" in text for text in caveats)
     assert not any("no steady rate" in text or "GPUs of one kind" in text for text in caveats)
     record = records.load["eager"]
     run = record.data.runs[0]  # type: ignore[union-attr]
