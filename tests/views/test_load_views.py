@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from stages.views.figures.goodput import goodput, points
+from stages.views.figures.latency import latency
 from stages.views.figures.pareto import Standing, frontier, of_mode, pareto
 from stages.views.tables import load_detail, service, standing
 
@@ -197,3 +198,16 @@ def test_a_run_that_the_garbage_collector_held_up_says_so_with_the_remedy(exampl
     assert "gc.freeze()" in said
     run_of(example)["gc"]["longest_ms"] = 9.9
     assert load_detail.collections(example) == []
+
+
+def test_mode_that_only_some_panels_show_is_in_the_legend(example: dict[str, Any]) -> None:
+    """As `dynamo` in a study whose factorial does not time it: its requests were drawn, and no name stood for the curve."""
+    assert all(drawn_in(example, name) == 1 for name in ("eager", "compile"))
+    example["modes"]["compile"]["steady_state"]["decode"] = {}
+    assert all(drawn_in(example, name) == 1 for name in ("eager", "compile"))
+
+
+def drawn_in(study: dict[str, Any], name: str) -> int:
+    drawn = latency(study)
+    assert drawn is not None
+    return drawn.svg.count(f">{name}<")

@@ -33,8 +33,9 @@ def latency(study: Study) -> Drawn | None:
         for axes, panel in zip(grid, panels, strict=True):
             _curves(axes, panel, mode_names(study), colours)
         grid[0].set_ylabel("share at or below")
-        handles, labels = grid[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
+        curves = {curve.get_label(): curve for axes in grid for curve in axes.get_lines()}  # not every panel has every mode
+        named = [curves[name] for name in map(words.clean, mode_names(study)) if name in curves]
+        figure.legend(handles=named, loc="outside lower center", ncols=4, fontsize=9)
 
     caption = (
         "Every request of the run; every call of the blocks that count. Start-up is not included."
