@@ -7,6 +7,7 @@ from collections import defaultdict
 from stages.analysis import services
 from stages.analysis.reading import StudyRecords
 from stages.analysis.wording import at_rate, seconds
+from stages.core.records.load import LoadRun
 
 UNEVEN = 1.5
 """Arrivals in one third of the time against another."""
@@ -53,7 +54,7 @@ def _load(records: StudyRecords) -> str:
 
 def _served(records: StudyRecords) -> str:
     """How long each rate was served, and how many requests that were: lifetimes are extrapolated from them."""
-    runs = next((record.data.runs for record in records.load.values() if record.data), [])
+    runs = _runs(records)
     lengths = " or ".join(sorted({f"{run.window_s:g} s" for run in runs}))
     each = "each " if len(runs) > 1 else ""
     return f" ({each}served for {lengths}: {', '.join(f'{run.num_sent:,}' for run in runs)} requests)" if runs else ""
@@ -62,7 +63,7 @@ def _served(records: StudyRecords) -> str:
 def _paces(records: StudyRecords) -> list[str]:
     """Arrivals that came much faster at one end of their window than at the other."""
     found = []
-    for run in next((record.data.runs for record in records.load.values() if record.data), []):
+    for run in _runs(records):
         first, last = (
             sum(begin <= request.arrival_s / run.window_s < end for request in run.requests) for begin, end in ((0, 1 / 3), (2 / 3, 1))
         )
@@ -72,6 +73,11 @@ def _paces(records: StudyRecords) -> list[str]:
     return (
         [f"arrivals were no steady rate; requests/s in the first and in the last third of their time: {'; '.join(found)}"] if found else []
     )
+
+
+def _runs(records: StudyRecords) -> list[LoadRun]:
+    """The runs of the first mode that has any; arrivals are the same for every mode."""
+    return next((record.data.runs for record in records.load.values() if record.data), [])
 
 
 def _memory_limit(records: StudyRecords) -> list[str]:
