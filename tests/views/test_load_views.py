@@ -211,3 +211,9 @@ def drawn_in(study: dict[str, Any], name: str) -> int:
     drawn = latency(study)
     assert drawn is not None
     return drawn.svg.count(f">{name}<")
+
+
+def test_bytes_above_the_memory_limit_are_explained(example: dict[str, Any]) -> None:
+    assert service.memory(example).note == ""
+    example["choices"]["device_memory_bytes"] = 5_000_000_000
+    assert "with the plan's" in service.memory(example).note

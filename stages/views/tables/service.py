@@ -95,7 +95,18 @@ def memory(study: Study) -> Table:
             cells = [words.size(whole.get("peak_bytes")), *(words.size(value) for value in found.values())]
             fitting = [words.count(sequences), words.count(whole.get("checked_sequences")), words.count(sequences_lost(study, name))]
             rows.append([name, *cells, *fitting])
-    return dropped_empty(Table("Bytes by use", ["mode", "peak", *PARTS, "sequences that fit", "allocated", "sequences lost"], rows))
+    columns = ["mode", "peak", *PARTS, "sequences that fit", "allocated", "sequences lost"]
+    return dropped_empty(Table("Bytes by use", columns, rows, _slots(study)))
+
+
+def _slots(study: Study) -> str:
+    """Why a worker's bytes may exceed the study's limit; empty without one."""
+    if dig(study, "choices", "device_memory_bytes") is None:
+        return ""
+    return (
+        f"The bytes are those of a worker with the plan's {dig(study, 'trace', 'max_batch')} slots, whatever device_memory_bytes allows;"
+        " what fits follows from them, and that many were allocated under the limit. Under load the mode has as many and no more."
+    )
 
 
 def sequences_lost(study: Study, name: str) -> float | None:
