@@ -21,7 +21,9 @@ def limits(records: StudyRecords, table: Table, choices: Callable[[StudyRecords]
 
     `choices` gives the verdict's table of records. Saturation is left out: a tighter limit has another saturation, not measured.
     """
-    return [line for limit in NAMES for line in _flips(records, limit, table, choices)]
+    unchanged = judged_by(records, "tpot_ms", records.params.slo.tpot_ms)  # the study's own limits, by its runs alone
+    same = _same(table, choices(unchanged))
+    return [line for limit in NAMES for line in _flips(records, limit, same, choices)]
 
 
 def counting(records: StudyRecords, table: Table, most: Table) -> list[str]:
@@ -40,13 +42,12 @@ def _told(changed: dict[str, list[str]]) -> str:
 def _flips(records: StudyRecords, limit: str, table: Table, choices: Callable[[StudyRecords], Table]) -> Iterator[str]:
     """A line for each arrival rate at which a share of the limit names another mode."""
     given_ms = float(getattr(records.params.slo, limit))
-    same = _same(table, choices(judged_by(records, limit, given_ms)))
     judged = {share * given_ms: choices(judged_by(records, limit, share * given_ms)) for share in SHARES}
     for key in map(services.rate_key, records.params.arrival_rates):
-        widest = next((value_ms for value_ms, other in judged.items() if _changes(same, other, key)), None)
+        widest = next((value_ms for value_ms, other in judged.items() if _changes(table, other, key)), None)
         if widest is not None:
             said = f"a {NAMES[limit]} limit of {widest:g} ms instead of {given_ms:g} ms {at_rate(key)}"
-            yield f"{said}: {_told(_changes(same, judged[widest], key))}{_stalled(records, key)}"
+            yield f"{said}: {_told(_changes(table, judged[widest], key))}{_stalled(records, key)}"
 
 
 def _same(table: Table, again: Table) -> dict[str, dict[str, Choice]]:
