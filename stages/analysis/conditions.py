@@ -122,7 +122,10 @@ def _host_speeds(rotations: Rotations) -> list[str]:
     usually_us = usual_us(found) if found else 0.0
     if not (slow := num_slow(found, usually_us)):
         return []
-    again = f"; {len(rotations.slowed)} blocks were measured again for it" if rotations.slowed else ""
+    num_calls = sum(len(times) for block in rotations.blocks for times in block.repeated_us.values())
+    num_calls += sum(len(run.repeated_s) for run in rotations.sequences)
+    repeated = {"calls were made": num_calls, "blocks were measured": len(rotations.slowed)}
+    again = "".join(f"; {num} {what} again for it" for what, num in repeated.items() if num)
     return [
         f"the host's processor took {min(found):.0f} to {max(found):.0f} us for the same loop of Python beside the timed steps,"
         f" in {slow} of {len(found)} readings over {LARGEST_SLOWDOWN} times its usual {usually_us:.0f} us{again}:"

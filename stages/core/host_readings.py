@@ -6,8 +6,11 @@ from collections.abc import Collection, Iterable
 
 from stages.core.records.steps import Block
 
-LARGEST_SLOWDOWN = 1.15
+LARGEST_SLOWDOWN = 1.35
+"""Between noise (half of the readings above 1.15 on a shared host) and a processor at half its speed (1.6 and more)."""
 USUAL_SHARE = 0.1
+NUM_RECENT = 500
+"""Readings of a process, or of a cell, that say what is usual now."""
 
 
 def readings(blocks: Iterable[Block]) -> list[float]:

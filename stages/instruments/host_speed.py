@@ -6,45 +6,40 @@ no load, no queue, no lost processor time. A step whose launches set its pace ta
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
-from stages.core.host_readings import is_slow, usual_us
+from stages.core.host_readings import NUM_RECENT, is_slow, usual_us
 
 NUM_TURNS = 2000
-FAST_ENOUGH = 1.05
-"""Of the fastest reading so far."""
+FAST_ENOUGH = 1.1
+"""Of the usual time: a search ends there."""
+FEWEST_READINGS = 50
+"""That tell what is usual; with fewer a search reads every processor and takes the fastest."""
 MOST_PROCESSORS = 16
 """Tried in one search; a reading takes about 0.2 ms and a move as much."""
-RECENT = 500
-"""Readings that say what is usual now."""
 
 
 class HostSpeed:
-    """Readings of one thread. `fastest_us`: the least so far, infinite before the first."""
+    """Readings of one thread, and where it may run: as when it was first moved, whatever became of a move since."""
 
     def __init__(self) -> None:
         """Nothing read yet."""
-        self.fastest_us = math.inf
-        self._recent_us: deque[float] = deque(maxlen=RECENT)
+        self._recent_us: deque[float] = deque(maxlen=NUM_RECENT)
+        self._allowed: set[int] = set()
 
     def read_us(self) -> float:
-        """The loop here and now, us: the best of three, since an interrupt is no slowness."""
-        found = min(_loop_us() for _ in range(3))
-        self.fastest_us = min(self.fastest_us, found)
+        """The loop here and now, us, to a tenth: the best of three, since an interrupt is no slowness."""
+        found = round(min(_loop_us() for _ in range(3)), 1)
         self._recent_us.append(found)
         return found
 
-    def stay_on_fast(self) -> float:
-        """Between two calls: the loop here and now, us. From a processor that has become slow the thread moves to a fast one."""
-        found = self.read_us()
-        if is_slow(found, usual_us(self._recent_us)):
-            self.move_to_fast()
-        return found
+    def is_slow(self, us: float) -> bool:
+        """Whether a reading took much longer than is usual."""
+        return is_slow(us, usual_us(self._recent_us))
 
     def move_to_fast(self) -> float:
         """Move this thread to a processor that is fast now, and read there, us. It is not bound: afterwards it may run where it could.
@@ -55,7 +50,8 @@ class HostSpeed:
         here = _processor()
         if here is not None:
             with suppress(OSError):  # refused, or a processor was taken away meanwhile
-                self._move(here, os.sched_getaffinity(0))
+                self._allowed = self._allowed or os.sched_getaffinity(0)
+                self._move(here, self._allowed)
         return self.read_us()
 
     def _move(self, here: int, allowed: set[int]) -> None:
@@ -65,12 +61,12 @@ class HostSpeed:
             os.sched_setaffinity(0, allowed)
 
     def _fast_among(self, processors: list[int]) -> int:
-        """The first that is about as fast as any was before, else the fastest of these; without a reading before all are read."""
-        before_us, found_us = self.fastest_us, {}
+        """The first on which the loop takes about its usual time, else the fastest; all are read until enough is known."""
+        found_us: dict[int, float] = {}
         for processor in processors:
             os.sched_setaffinity(0, {processor})
             found_us[processor] = self.read_us()
-            if found_us[processor] <= FAST_ENOUGH * before_us and before_us < math.inf:
+            if len(self._recent_us) >= FEWEST_READINGS and found_us[processor] <= FAST_ENOUGH * usual_us(self._recent_us):
                 return processor
         return min(found_us, key=lambda processor: found_us[processor])
 
@@ -91,7 +87,10 @@ def _processor() -> int | None:
 
 
 def _near(here: int, allowed: set[int]) -> list[int]:
-    """This processor, then others of its NUMA node that the thread may use, at most `MOST_PROCESSORS`."""
+    """This processor, then those after it of its NUMA node that the thread may use, at most `MOST_PROCESSORS`.
+
+    Beginning after this one spreads the processes of a set, which search one after another, over the node.
+    """
     node = next(Path(f"/sys/devices/system/cpu/cpu{here}").glob("node[0-9]*"), None)
-    others = [processor for processor in sorted(allowed - {here}) if node and (node / f"cpu{processor}").exists()]
-    return [here, *others][:MOST_PROCESSORS]
+    others = [processor for processor in allowed - {here} if node and (node / f"cpu{processor}").exists()]
+    return [here, *sorted(others, key=lambda processor: (processor < here, processor))][:MOST_PROCESSORS]

@@ -5,6 +5,7 @@ Between two blocks no cell runs; there the machine's condition is read, and kept
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial as bind
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from pydantic import Field
 
 from stages.core.composed import Settings
-from stages.core.host_readings import num_slow, readings, usual_us
+from stages.core.host_readings import NUM_RECENT, num_slow, readings, usual_us
 from stages.core.records.base import Document
 from stages.core.records.steps import Block, Ceilings, SequenceRun, Settling, TimerCheck
 from stages.instruments.conditions import Watch
@@ -59,6 +60,7 @@ class Rotation:
         self.settling: list[Settling] = []
         self.ceilings: Ceilings | None = None
         self.timer: TimerCheck | None = None
+        self._recent_us: dict[str, deque[float]] = defaultdict(bind(deque, maxlen=NUM_RECENT))
 
     def run(self) -> Set:
         """The ceilings and the clocks (first set only), the warm-up, then every shape and the sequence, rotation by rotation."""
@@ -145,7 +147,7 @@ class Rotation:
         if self.study.environment["device"] != "cuda" or block.voided:
             return False
         found = readings([block])
-        return num_slow(found, usual_us(readings([*self.blocks, *self.slowed, block]))) > LARGEST_SLOW_SHARE * len(found)
+        return num_slow(found, usual_us(self._recent_us[block.cell])) > LARGEST_SLOW_SHARE * len(found)
 
     def _timed(self, cell: str, shape: str, **at: int) -> Block:
         options = self.settings[cell].measure.steady_state
@@ -157,6 +159,7 @@ class Rotation:
             context_tokens=self.context_tokens,
         )
         conditions = self.watch.read(**{name: timed.pop(name) for name in ("cpu_share", "queue_share", "host_loop_us")})
+        self._recent_us[cell] += conditions.host_loop_us
         return Block(**self._named(cell), shape=shape, conditions=conditions, **at, **timed)
 
     def _sequence(self, cell: str, rotation_index: int) -> None:

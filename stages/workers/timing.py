@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -12,16 +12,13 @@ import torch
 from stages.core.records.plan import Request
 from stages.core.sampling import sampled_indices
 from stages.instruments.clocks import device_us, wall_us
-from stages.instruments.contention import Stretch
-from stages.instruments.host_speed import HostSpeed
 from stages.traces.planning import padded
 from stages.traces.scheduling import PlanSettings, simulate
+from stages.workers.fast_host import FastHost
 from stages.workers.service import Service
 from stages.workers.voiding import Window
 
 SETTLING_CALLS = 3
-HOST = HostSpeed()
-"""Of this process: what all its services have seen."""
 
 
 def time_block(service: Service, shape: str, num_calls: int, pipelined_calls: int, context_tokens: int) -> dict[str, Any]:
@@ -29,24 +26,27 @@ def time_block(service: Service, shape: str, num_calls: int, pipelined_calls: in
 
     Decode starts with every slot filled to `context_tokens`. `voided` says that something compiled inside, or was no replay.
     `first_call_us`: the first settling call, which pays for the switch from another process on the device.
-    `host_loop_us`: the host's speed before and after; on a GPU also after every timed call but the burst's, where a thread
-    whose processor has become slow moves on.
+    `host_loop_us`: the host's speed before and after; on a GPU also after every timed call and after the burst. What was
+    timed where it was slow is in `repeated_us` by its clock, and was made again.
     """
-    host_us = [_begin_on_fast(service)]
+    host = FastHost(service.device)
     service.fill(context_tokens, torch.Generator().manual_seed(0))
     window = Window(service)
     call = partial(service.run, shape)
-    first_call_us, *_ = [wall_us(call, service.synchronize) for _ in range(SETTLING_CALLS)]
-    stretch = Stretch()
+    by_clock, by_events = partial(wall_us, call, service.synchronize), partial(device_us, call)
+    burst = partial(_pipelined_us, service, shape, pipelined_calls)
+    first_call_us, *_ = [by_clock() for _ in range(SETTLING_CALLS)]
+    host.leaves_slow(by_clock)
     num_device_calls = num_calls if service.device == "cuda" else 0
     document = {
         "first_call_us": first_call_us,
-        "wall_us": [_then_stay(service, wall_us(call, service.synchronize), host_us) for _ in range(num_calls)],
-        "device_us": [_then_stay(service, device_us(call), host_us) for _ in range(num_device_calls)],
-        "pipelined_us": _pipelined_us(service, shape, pipelined_calls),
+        "wall_us": [host.timed("wall_us", by_clock, by_clock) for _ in range(num_calls)],
+        "device_us": [host.timed("device_us", by_events, by_clock) for _ in range(num_device_calls)],
+        "pipelined_us": host.timed("pipelined_us", burst, by_clock, pipelined_calls),
+        "repeated_us": host.repeated,
     }
-    num_steps = SETTLING_CALLS + num_calls + num_device_calls + pipelined_calls
-    return {**document, **stretch.shares(), "host_loop_us": [*host_us, HOST.read_us()], "voided": window.reason(num_steps)}
+    voided = window.reason(SETTLING_CALLS + host.num_calls)
+    return {**document, **host.stretch.shares(), "host_loop_us": host.ended_us(), "voided": voided}
 
 
 def time_sequence(
@@ -54,39 +54,34 @@ def time_sequence(
 ) -> dict[str, Any]:
     """One pass over the sampled sequence, tokens read by the host after every step, as a serving loop must.
 
-    `sequence_s`: the sum of its steps. Between two of them the host's speed is read on a GPU, as in a block (`host_loop_us`).
+    `sequence_s`: the sum of its steps. Between two of them the host's speed is read on a GPU, as in a block (`host_loop_us`);
+    a step after which it was slow is in `repeated_s`, and was made again.
     """
     steps = sampled_steps(service, requests, num_steps, plan_settings)
-    host_us = [_begin_on_fast(service)]
+    host = FastHost(service.device)
     service.fill(context_tokens, torch.Generator().manual_seed(0))
     service.synchronize()
     window = Window(service)
-    steps_s = [_then_stay(service, _step_s(service, shape, size), host_us) for shape, size in steps]
+    calls = [partial(_step, service, shape, size) for shape, size in steps]
+    steps_s = [host.timed("step", partial(_seconds, call), call) for call in calls]
     return {
         "sequence_s": sum(steps_s),
-        "host_loop_us": host_us,
+        "repeated_s": host.repeated["step"],
+        "host_loop_us": host.loop_us,
         "num_steps": len(steps),
         "num_decode_steps": sum(shape.startswith("decode") for shape, _ in steps),
-        "voided": window.reason(len(steps)),
+        "voided": window.reason(host.num_calls),
     }
 
 
-def _begin_on_fast(service: Service) -> float:
-    """The host's loop, us. On a CPU the steps run on all processors, so that there is none to choose."""
-    return HOST.move_to_fast() if service.device == "cuda" else HOST.read_us()
-
-
-def _then_stay(service: Service, timed: float, host_us: list[float]) -> float:
-    """What was timed. On a GPU the host's speed after it goes to `host_us`, and the thread leaves a slow processor."""
-    if service.device == "cuda":
-        host_us.append(HOST.stay_on_fast())
-    return timed
-
-
-def _step_s(service: Service, shape: str, num_tokens: int) -> float:
-    began_s = time.perf_counter()
+def _step(service: Service, shape: str, num_tokens: int) -> None:
     service.run(shape)
     service.read_tokens(num_tokens)
+
+
+def _seconds(call: Callable[[], Any]) -> float:
+    began_s = time.perf_counter()
+    call()
     return time.perf_counter() - began_s
 
 

@@ -87,10 +87,13 @@ def test_shares_come_from_processor_time_and_the_schedulers_queue(monkeypatch: p
     clock = {"wall": 10.0, "cpu": 1.0}
     monkeypatch.setattr(contention.time, "perf_counter", lambda: clock["wall"])
     monkeypatch.setattr(contention.time, "process_time", lambda: clock["cpu"])
-    file.write_text("5000000000 1000000000 7\n")
     stretch = Stretch()
-    clock.update(wall=12.0, cpu=2.5)
-    file.write_text("6500000000 1500000000 9\n")
+    for began_s in (10.0, 20.0):  # what is between two stretches counts in neither
+        clock.update(wall=began_s, cpu=began_s / 10)
+        file.write_text(f"5000000000 {began_s * 1e8:.0f} 7\n")
+        with stretch:
+            clock.update(wall=began_s + 2.0, cpu=began_s / 10 + 1.5)
+            file.write_text(f"6500000000 {began_s * 1e8 + 5e8:.0f} 9\n")
     assert stretch.shares() == {"cpu_share": 0.75, "queue_share": 0.25}
 
 
@@ -99,4 +102,6 @@ def test_kernel_that_does_not_count_waiting_gives_no_share(text: str, monkeypatc
     file = tmp_path / "schedstat"
     file.write_text(text)
     monkeypatch.setattr(contention, "SCHEDULER_FILE", file)
-    assert Stretch().shares()["queue_share"] is None
+    with Stretch() as stretch:
+        pass
+    assert stretch.shares()["queue_share"] is None

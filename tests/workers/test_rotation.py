@@ -84,6 +84,16 @@ def test_host_that_is_slow_for_good_is_what_is_usual() -> None:
     assert measured(found, 20)[1][before:] == []  # nine tenths of the readings are slow by now
 
 
+def test_what_is_usual_is_what_the_cell_itself_read_lately() -> None:
+    """Another cell's processor, or the same one's an hour ago, may have been faster."""
+    found = rotation(Scripted(*[[58.0] * 10] * 12))
+    found.workers["C"], found.settings["C"] = Scripted(*[FAST] * 10), found.settings["E"]  # type: ignore[assignment, index]
+    for index in range(10):
+        found._block("C", "decode/1", index, 0)
+        found._block("E", "decode/1", index, 1)
+    assert found.slowed == []
+
+
 def test_on_a_cpu_no_block_is_measured_again() -> None:
     assert measured(rotation(Scripted(SLOW, FAST), device="cpu")) == ([1.0], [])
 

@@ -13,7 +13,8 @@ from stages.core.records.plan import Plan, Request
 from stages.instruments.clocks import wall_us
 from stages.instruments.compiler_log import CompilerLog
 from stages.traces.planning import PlanSettings, plan
-from stages.workers import timing
+from stages.workers import fast_host, timing
+from stages.workers.fast_host import MOST_ATTEMPTS
 from stages.workers.service import Service
 from stages.workers.timing import SETTLING_CALLS, sampled_steps, time_block, time_sequence
 from stages.workers.walking import walk
@@ -144,46 +145,99 @@ def test_sequence_runs_exactly_the_sampled_steps(service: Service) -> None:
 
 
 class Host:
-    """What it was asked for, in order; a reading is how many there are."""
+    """What it was asked for, in order. A reading is how many there are; those in `slow` are slow."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.slow: set[float] = set()
 
-    def __getattr__(self, name: str) -> Any:
-        return lambda: float(self.asked.append(name) or len(self.asked))
+    def read_us(self) -> float:
+        self.asked.append("read")
+        return float(len(self.asked))
+
+    def move_to_fast(self) -> float:
+        self.asked.append("move")
+        return float(len(self.asked))
+
+    def is_slow(self, us: float) -> bool:
+        return us in self.slow
 
 
 @pytest.fixture
 def as_on_a_gpu(service: Service, monkeypatch: pytest.MonkeyPatch) -> Host:
     """The service's own steps, timed as on a GPU (a CPU has no device events)."""
     host = Host()
-    monkeypatch.setattr(timing, "HOST", host)
+    monkeypatch.setattr(fast_host, "HOST", host)
     monkeypatch.setattr(timing, "device_us", lambda call: wall_us(call, lambda: None))
     monkeypatch.setattr(service, "device", "cuda")
     monkeypatch.setattr(service, "synchronize", lambda: None)
     return host
 
 
-def test_on_a_gpu_the_host_is_read_after_every_call_that_is_timed_alone(service: Service, as_on_a_gpu: Host) -> None:
+def test_on_a_gpu_the_host_is_read_after_everything_that_is_timed(service: Service, as_on_a_gpu: Host) -> None:
     block = time_block(service, "decode/2", num_calls=4, pipelined_calls=5, context_tokens=16)
-    assert as_on_a_gpu.asked == ["move_to_fast", *["stay_on_fast"] * 8, "read_us"]
-    assert block["host_loop_us"] == [float(number) for number in range(1, 11)]
+    assert as_on_a_gpu.asked == ["move", *["read"] * (1 + 4 + 4 + 1), "read"]  # settled, by clock, by events, burst; the end
+    assert block["host_loop_us"] == [float(number) for number in range(1, 13)]
+    assert block["repeated_us"] == {}
+
+
+def test_what_a_slow_host_spoiled_is_made_again_elsewhere_after_a_call_that_counts_in_nothing(service: Service, as_on_a_gpu: Host) -> None:
+    ran = counted(service)
+    as_on_a_gpu.slow = {3.0, 9.0}  # after the first call by clock, after the burst (two moves lie before it)
+    block = time_block(service, "decode/2", num_calls=2, pipelined_calls=5, context_tokens=16)
+    assert as_on_a_gpu.asked == ["move", "read", "read", "move", *["read"] * 5, "move", "read", "read"]
+    assert {name: len(times) for name, times in block["repeated_us"].items()} == {"wall_us": 1, "pipelined_us": 1}
+    assert (len(block["wall_us"]), len(block["device_us"])) == (2, 2)
+    assert len(ran) == SETTLING_CALLS + (2 + 1 + 1) + 2 + (5 + 1 + 5)
+
+
+def test_on_a_host_that_is_slow_throughout_the_last_attempt_counts(service: Service, as_on_a_gpu: Host) -> None:
+    as_on_a_gpu.slow = {float(number) for number in range(1_000)}
+    block = time_block(service, "decode/2", num_calls=2, pipelined_calls=5, context_tokens=16)
+    again = MOST_ATTEMPTS - 1
+    assert {name: len(times) for name, times in block["repeated_us"].items()} == {
+        "wall_us": 2 * again,
+        "device_us": 2 * again,
+        "pipelined_us": again,
+    }
+    assert (len(block["wall_us"]), len(block["device_us"])) == (2, 2)
+
+
+def test_repeated_calls_of_a_mode_that_replays_must_be_replays_too(service: Service, as_on_a_gpu: Host) -> None:
+    as_on_a_gpu.slow = {3.0}
+    replays = replaying(service, "decode/1", every=1)
+    assert time_block(service, "decode/1", 2, 5, 16)["voided"] == ""
+    assert replays.num == SETTLING_CALLS + (2 + 1 + 1) + 2 + 5
+    as_on_a_gpu.asked.clear()
+    replaying(service, "decode/1", every=2)
+    assert time_block(service, "decode/1", 2, 5, 16)["voided"] == "7 replays in 14 steps of a mode that replays"
 
 
 def test_on_a_gpu_the_host_is_read_between_the_steps_of_the_sequence(service: Service, as_on_a_gpu: Host) -> None:
     _, requests = planned(service, 60)
     found = time_sequence(service, requests, 30, SETTINGS, context_tokens=16)
-    assert as_on_a_gpu.asked == ["move_to_fast", *["stay_on_fast"] * found["num_steps"]]
+    assert as_on_a_gpu.asked == ["move", *["read"] * found["num_steps"]]
     assert len(found["host_loop_us"]) == found["num_steps"] + 1
 
 
-def test_reading_the_host_is_in_no_time(service: Service, as_on_a_gpu: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(as_on_a_gpu, "stay_on_fast", lambda: time.sleep(0.05) or 1.0, raising=False)
+def test_step_of_the_sequence_that_a_slow_host_spoiled_is_made_again_in_its_place(service: Service, as_on_a_gpu: Host) -> None:
+    _, requests = planned(service, 60)
+    expected = [shape for shape, _ in sampled_steps(service, requests, 30, SETTINGS)]
+    ran = counted(service)
+    as_on_a_gpu.slow = {3.0}  # after the second step
+    found = time_sequence(service, requests, 30, SETTINGS, context_tokens=16)
+    assert ran == [*expected[:2], expected[1], expected[1], *expected[2:]]
+    assert (found["num_steps"], len(found["repeated_s"]), found["voided"]) == (len(expected), 1, "")
+
+
+def test_what_is_not_timed_is_in_no_time_and_no_share(service: Service, as_on_a_gpu: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(as_on_a_gpu, "read_us", lambda: time.sleep(0.05) or 1.0)
     _, requests = planned(service, 60)
     found = time_sequence(service, requests, 20, SETTINGS, context_tokens=16)
     block = time_block(service, "decode/2", num_calls=4, pipelined_calls=5, context_tokens=16)
     assert found["sequence_s"] < 0.05 * found["num_steps"] / 2
     assert median([*block["wall_us"], *block["device_us"]]) < 25_000
+    assert block["cpu_share"] > 0.5  # with the readings, which sleep here, it is under 0.1
 
 
 class Counters:

@@ -50,7 +50,7 @@ class Conditions(Document):
     `other_bytes`: device memory in use that is not this study's; `other_growth_bytes`: how much of it came since the
     set's processes were spawned. `cpu_share`: processor time of the worker / wall time
     of its block. `queue_share`: time that the worker waited for a processor / wall time of its block. `host_loop_us`: a
-    fixed loop of Python on the worker's processor, before and after its block and on a GPU between its calls (empty in
+    fixed loop of Python on the worker's processor, before and after its block and on a GPU after what is timed (empty in
     records from before it was read).
     """
 
@@ -87,7 +87,8 @@ class Block(Document):
     `wall_us`: host clock around one synchronised call, a sample a call. `device_us`: device events around one call
     (empty on a CPU). `pipelined_us`: one number, an unsynchronised burst divided by its length.
     `voided` says why the block does not count (a compile or capture happened inside), or is empty.
-    `first_call_us`: the first call after another cell had the device; not among the samples.
+    `first_call_us`: the first call after another cell had the device; not among the samples. `repeated_us`: by clock, what
+    was timed where the host was slow and then made again; it counts in nothing.
     """
 
     cell: str
@@ -101,13 +102,15 @@ class Block(Document):
     pipelined_us: float
     voided: str = ""
     first_call_us: float | None = None
+    repeated_us: dict[Literal["wall_us", "device_us", "pipelined_us"], list[float]] = Field(default_factory=dict)
     conditions: Conditions | None = None
 
 
 class SequenceRun(Document):
     """One pass of one cell over the sampled step sequence, with a synchronisation after every step, as the service has.
 
-    `host_loop_us`: as in `Conditions`, before the pass and on a GPU after each of its steps.
+    `host_loop_us`: as in `Conditions`, before the pass and on a GPU after each of its steps. `repeated_s`: steps that were
+    timed where the host was slow and then made again; they are in no sum.
     """
 
     cell: str
@@ -119,6 +122,7 @@ class SequenceRun(Document):
     num_decode_steps: int
     voided: str = ""
     host_loop_us: list[LoopTime] = Field(default_factory=list)
+    repeated_s: list[float] = Field(default_factory=list)
 
 
 class Cell(Document):
