@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from stages.analysis import conditions, eligibility, winners
+from stages.analysis import conditions, eligibility, host_following, winners
 from stages.analysis import rotations as turns
 from stages.analysis.contrasts import Point, contrasts
 from stages.analysis.reading import StudyRecords
 from stages.analysis.speed_shifts import speed_shift
-from stages.core.records.answer import Contrasts, FactorialAnswer
+from stages.core.records.answer import Contrasts, FactorialAnswer, HostFollowing
 from stages.core.records.path import ProfiledStep
 from stages.core.records.steps import Rotations
 from stages.core.records.winner import Winner
@@ -35,9 +35,19 @@ def factorial_answer(records: StudyRecords, name: str) -> FactorialAnswer:
         points=_points(records, rotations, objections),
         twins=turns.twins(rotations),
         winners=_winners(rotations, objections),
-        conditions=conditions.sentences(rotations),
+        conditions=conditions.sentences(rotations) + host_following.sentence(rotations, objections.keys()),
         speed_shift=speed_shift(rotations),
+        follows_host=_follows_host(rotations, objections),
     )
+
+
+def _follows_host(rotations: Rotations, objections: Mapping[str, str]) -> dict[str, dict[str, HostFollowing]]:
+    """Of the cells that have times in the contrasts."""
+    found = {point: host_following.following(rotations, point) for point in [*turns.shapes(rotations), turns.SEQUENCE]}
+    return {
+        point: {cell: one for cell, one in cells.items() if cell not in objections and not turns.is_twin(cell)}
+        for point, cells in found.items()
+    }
 
 
 def _winners(rotations: Rotations, objections: Mapping[str, str]) -> dict[str, Winner]:

@@ -1,8 +1,10 @@
 """One study measured twice on the same machine: do the numbers come back, and do the intervals say so.
 
-A cell's interval of the difference between the runs (Welch, 1947: two samples of set means of its logarithm, each with its
-own variance) should contain 0 in 95 % of the cells; and the medians of modes that replay should move little. What only one
-of the runs has did not come back. A factorial whose record is in both studies was measured once, and is no repeat.
+A cell's interval of the difference between the runs (two samples of set means of its logarithm, each with its own
+variance) should contain 0 in 95 % of the cells; and the medians of modes that replay should move little. Where both runs
+read the host's speed they are judged at equal speed (`stages.analysis.equal_host`): no interval of one run knows how fast
+the host will be another time. What only one of the runs has did not come back. A factorial whose record is in both studies
+was measured once, and is no repeat.
 """
 
 from __future__ import annotations
@@ -12,13 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-from scipy import stats
-
 from stages.analysis.comparison_rules import Study, at, number
+from stages.analysis.equal_host import EqualHost, equal_host
 from stages.analysis.factorials import LOAD_WEIGHTED, PLAN_WEIGHTED
 from stages.analysis.repeat_medians import MedianMove, medians
-from stages.analysis.statistics import CONFIDENCE
+from stages.analysis.statistics import welch
 from stages.core.errors import UserError
 
 LEAST_COVERED = 0.95
@@ -40,7 +40,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class CellShift:
-    """One cell at one point: the second run's time / the first's, with its interval."""
+    """One cell at one point: the second run's time / the first's, with its interval; `equal`: the same at equal host speed."""
 
     factorial: str
     point: str
@@ -49,11 +49,17 @@ class CellShift:
     ratio: float
     low: float
     high: float
+    equal: EqualHost | None = None
 
     @property
     def is_covered(self) -> bool:
-        """Whether the interval of the difference contains 0."""
+        """Whether the interval of the difference contains 0, as the times were measured."""
         return self.low <= 1 <= self.high
+
+    @property
+    def came_back(self) -> bool:
+        """The same at equal host speed, where that is known."""
+        return self.equal.low <= 1 <= self.equal.high if self.equal else self.is_covered
 
 
 @dataclass(frozen=True)
@@ -73,13 +79,14 @@ class Repeat:
 
     @property
     def covered(self) -> float | None:
-        """Share of the cells whose interval contains 0."""
-        return _share(sum(cell.is_covered for cell in self.cells), len(self.cells) + len(self.lost_cells))
+        """Share of the cells whose interval contains 0, at equal host speed where that is known."""
+        return _share(sum(cell.came_back for cell in self.cells), len(self.cells) + len(self.lost_cells))
 
     @property
     def reaches(self) -> list[float]:
         """How far the interval of each cell reaches to either side, as a share: smaller changes are not seen."""
-        return [math.sqrt(cell.high / cell.low) - 1 for cell in self.cells]
+        judged = [cell.equal or cell for cell in self.cells]
+        return [math.sqrt(one.high / one.low) - 1 for one in judged]
 
     @property
     def still(self) -> float | None:
@@ -104,31 +111,21 @@ def repeat(before: Study, after: Study) -> Repeat:
     if once and not again:
         raise UserError("B", "must be A measured again", f"the same records ({', '.join(once)})", "Measure the second run anew.")
     cells, lost_cells = _cells(again)
-    moves, lost_moves = medians(before, after, once)
+    moves, lost_moves = medians(before, after, once, _host_ratios(cells))
     places = {name: (_place(first), _place(second)) for name, (first, second) in again.items()}
     return Repeat(cells, moves, lost_cells, lost_moves, once, places)
 
 
-def welch(first: Sequence[float], second: Sequence[float]) -> tuple[float, float, float]:
-    """Difference of the means, second - first, with its interval at 95 %; both samples need two values."""
-    difference = float(np.mean(second) - np.mean(first))
-    parts = [float(np.var(values, ddof=1)) / len(values) for values in (first, second)]
-    squared = sum(parts)
-    if squared == 0:
-        return difference, difference, difference
-    freedom = squared**2 / sum(part**2 / (len(values) - 1) for part, values in zip(parts, (first, second), strict=True))
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(squared)
-    return difference, difference - half, difference + half
-
-
 def shifts(factorial: str, first: Study, second: Study) -> Iterator[CellShift]:
     """The cells of one factorial that have an interval in both runs. Raises UserError."""
+    on_one_machine = _place(first).is_machine_of(_place(second))  # another's loop says nothing about this one's
     for point in (point for point in first if point in second and point not in SUMMED):
         sets = _sets(first, point), _sets(second, point)
         for cell in sorted(sets[0].keys() & sets[1].keys()):
-            value, low, high = welch(*([math.log(us) for us in side[cell]] for side in sets))
-            mode = str(at(first, "cells").get(cell))
-            yield CellShift(factorial, point, cell, mode, math.exp(value), math.exp(low), math.exp(high))
+            before, after = ([math.log(us) for us in side[cell]] for side in sets)
+            value, low, high = welch(before, after)
+            mode, equal = str(at(first, "cells").get(cell)), equal_host(first, second, point, cell) if on_one_machine else None
+            yield CellShift(factorial, point, cell, mode, math.exp(value), math.exp(low), math.exp(high), equal)
 
 
 def _cells(factorials: Mapping[str, tuple[Study, Study]]) -> tuple[list[CellShift], list[str]]:
@@ -140,6 +137,12 @@ def _cells(factorials: Mapping[str, tuple[Study, Study]]) -> tuple[list[CellShif
         found += both
         lost += [] if at(first, "heat") or at(second, "heat") else [f"{factorial}, {cell} at {point}" for point, cell in rest]
     return found, lost
+
+
+def _host_ratios(cells: Sequence[CellShift]) -> dict[tuple[str, str, str], float]:
+    """By mode, shape and factorial."""
+    shape = {cell.point: cell.point if "/" in cell.point else f"decode/{cell.point}" for cell in cells}
+    return {(cell.mode, shape[cell.point], cell.factorial): cell.equal.host_ratio for cell in cells if cell.equal}
 
 
 def _without_interval(first: Study, second: Study, known: set[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -16,31 +16,40 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class MedianMove:
-    """Median `wall_us` of a mode that replays, in both runs. `others`: relative change on the other clocks that both have."""
+    """Median `wall_us` of a mode that replays, in both runs. `others`: relative change on the other clocks that both have.
+
+    `host_ratio`: what the host's speed alone makes of it, as far as that is known.
+    """
 
     mode: str
     shape: str
     before_us: float
     after_us: float
     others: Mapping[str, float]
+    host_ratio: float = 1.0
 
     @property
     def move(self) -> float:
-        """Relative change."""
+        """Relative change, as it was measured."""
         return self.after_us / self.before_us - 1
 
     @property
+    def equal_move(self) -> float:
+        """The same at equal host speed."""
+        return self.after_us / self.before_us / self.host_ratio - 1
+
+    @property
     def is_still(self) -> bool:
-        """Whether it moved at most 1 %."""
-        return abs(self.move) <= LARGEST_MOVE
+        """Whether it moved at most 1 % at equal host speed."""
+        return abs(self.equal_move) <= LARGEST_MOVE
 
 
-def medians(before: Study, after: Study, once: Sequence[str]) -> tuple[list[MedianMove], list[str]]:
+def medians(before: Study, after: Study, once: Sequence[str], host_ratios: Mapping[Key, float]) -> tuple[list[MedianMove], list[str]]:
     """The medians of both runs, and those that only one has; without those of factorials that were measured `once`."""
     first, second = _alike(_replaying(before, once), _replaying(after, once))
     keys = list(dict.fromkeys([*first, *second]))
     lost = [key for key in keys if key not in first or key not in second]
-    moves = [_moved(key, first[key], second[key]) for key in keys if key not in lost]
+    moves = [_moved(key, first[key], second[key], host_ratios.get(key, 1.0)) for key in keys if key not in lost]
     return moves, [f"{mode} at {shape}{f' ({factorial})' if factorial else ''}" for mode, shape, factorial in lost]
 
 
@@ -51,9 +60,9 @@ def _alike(first: dict[Key, dict[str, float]], second: dict[Key, dict[str, float
     return tuple({(mode, shape, ""): times for (mode, shape, _), times in side.items()} for side in (first, second))
 
 
-def _moved(key: Key, before: Mapping[str, float], after: Mapping[str, float]) -> MedianMove:
+def _moved(key: Key, before: Mapping[str, float], after: Mapping[str, float], host_ratio: float) -> MedianMove:
     others = {clock: after[clock] / before[clock] - 1 for clock in OTHERS if clock in before and clock in after}
-    return MedianMove(key[0], key[1], before[JUDGED], after[JUDGED], others)
+    return MedianMove(key[0], key[1], before[JUDGED], after[JUDGED], others, host_ratio)
 
 
 def _replaying(study: Study, once: Sequence[str]) -> dict[Key, dict[str, float]]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from stages.analysis import conditions, statistics
+from stages.core.host_readings import readings
 from stages.core.records.answer import Estimate, ShapeTimes, TwinPair
-from stages.core.records.steps import Block, Rotations
+from stages.core.records.steps import Block, Rotations, SequenceRun
 
 SEQUENCE = "sequence"
 US_PER_S = 1e6
@@ -62,15 +63,31 @@ def voided(rotations: Rotations) -> list[str]:
 
 def values_at(rotations: Rotations, point: str) -> Values:
     """One value in us a turn and cell, at a shape or for `sequence`."""
+    return _by_turn(rotations, point, lambda block: [float(np.median(block.wall_us))], lambda run: [run.sequence_s * US_PER_S])
+
+
+def loops_at(rotations: Rotations, point: str) -> Values:
+    """What the host's loop took beside them, us: the median where they are medians, the mean beside a sum. Without readings none."""
+    return _by_turn(rotations, point, lambda block: _of(np.median, readings([block])), lambda run: _of(np.mean, run.host_loop_us))
+
+
+def _by_turn(
+    rotations: Rotations, point: str, of_block: Callable[[Block], list[float]], of_run: Callable[[SequenceRun], list[float]]
+) -> Values:
+    """Means of what blocks or passes say that count, some of them nothing."""
     samples: dict[Turn, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     if point == SEQUENCE:
         for run in rotations.sequences:
             if not run.voided:
-                samples[Turn(run.set_index, run.rotation_index)][run.cell].append(run.sequence_s * US_PER_S)
+                samples[Turn(run.set_index, run.rotation_index)][run.cell] += of_run(run)
     else:
         for block in counted(rotations, point):
-            samples[Turn(block.set_index, block.rotation_index)][block.cell].append(float(np.median(block.wall_us)))
-    return {turn: {cell: float(np.mean(values)) for cell, values in cells.items()} for turn, cells in samples.items()}
+            samples[Turn(block.set_index, block.rotation_index)][block.cell] += of_block(block)
+    return {turn: {cell: float(np.mean(values)) for cell, values in cells.items() if values} for turn, cells in samples.items()}
+
+
+def _of(statistic: Callable[[Sequence[float]], np.floating], readings_us: Sequence[float]) -> list[float]:
+    return [float(statistic(readings_us))] if readings_us else []
 
 
 def weighted(rotations: Rotations, weights: Mapping[str, float]) -> Values:

@@ -134,6 +134,10 @@ def _factorial(records: StudyRecords, answer: Answer, name: str) -> dict[str, An
         "voided": _voided(records, name),
         "winners": {point.removeprefix("decode/"): entry.model_dump() for point, entry in found.winners.items()},
         "conditions": found.conditions,
+        "follows_host": {
+            point.removeprefix("decode/"): {cell: one.model_dump() for cell, one in cells.items()}
+            for point, cells in found.follows_host.items()
+        },
         "speed_shift": found.speed_shift.model_dump() if found.speed_shift else None,
         "ceilings": record.data.ceilings.model_dump() if record.data and record.data.ceilings else None,
         "timer": record.data.timer.model_dump() if record.data and record.data.timer else None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from stages.analysis.equal_host import EqualHost
 from stages.analysis.repeat import LEAST_COVERED, LEAST_STILL, Place, Repeat
 from stages.analysis.repeat_medians import LARGEST_MOVE, OTHERS
 from stages.views import words
@@ -15,6 +16,7 @@ from stages.views.markdown import escaped
 from stages.views.tables.table import Table
 
 MOST_NAMED = 8
+_EQUAL = ["host's loop B / A", "elasticity", "B / A at equal host speed", "its interval"]
 _CLOCKS = dict(zip(OTHERS, ("by device events", "in bursts"), strict=True))
 
 
@@ -28,7 +30,7 @@ class Repetition:
 
     def sentences(self) -> list[str]:
         """What was measured twice and where, and both shares, against what they should be."""
-        return [*self._places(), self._cells(), self._medians(), *self._other_clocks()]
+        return [*self._places(), self._cells(), self._medians(), *self._as_measured(), *self._other_clocks()]
 
     def _places(self) -> list[str]:
         said = [f"{name}: {_where(*places)}." for name, places in self.found.places.items()]
@@ -38,15 +40,32 @@ class Repetition:
         found, share = self.found, self.found.covered
         if share is None:
             return "No cell has two sets of processes in both runs, so there is no interval: measure two sets or more."
-        what = "intervals of the difference contain 0"
-        return _counted([cell.is_covered for cell in found.cells], found.lost_cells, what, share, LEAST_COVERED) + _reach(found.reaches)
+        what = f"intervals of the difference contain 0{self._where_equal()}"
+        return _counted([cell.came_back for cell in found.cells], found.lost_cells, what, share, LEAST_COVERED) + _reach(found.reaches)
 
     def _medians(self) -> str:
         found, share = self.found, self.found.still
         if share is None:
             return "No mode that replays was timed twice."
-        what = f"medians of replaying modes moved at most {LARGEST_MOVE:.0%}"
+        what = f"medians of replaying modes moved at most {LARGEST_MOVE:.0%}{self._where_equal()}"
         return _counted([median.is_still for median in found.medians], found.lost_medians, what, share, LEAST_STILL)
+
+    def _where_equal(self) -> str:
+        return " at equal host speed" if any(cell.equal for cell in self.found.cells) else ""
+
+    def _as_measured(self) -> list[str]:
+        """Both shares without what the host's speed explains, and what it was."""
+        equal = [cell.equal for cell in self.found.cells if cell.equal]
+        if not equal:
+            return []
+        cells = _of([cell.is_covered for cell in self.found.cells], self.found.lost_cells)
+        medians = _of([abs(median.move) <= LARGEST_MOVE for median in self.found.medians], self.found.lost_medians)
+        changes = [one.loop_ratio - 1 for one in equal]
+        return [
+            f"As measured, {cells} intervals contain 0 and {medians} medians moved at most {LARGEST_MOVE:.0%}: beside the same cells the"
+            f" host's loop of Python took {min(changes):+.1%} to {max(changes):+.1%} in B, and a step follows it by its elasticity, which"
+            " is measured inside each run (0: not at all, 1: entirely).",
+        ]
 
     def _other_clocks(self) -> list[str]:
         """What moves on the host's clock and on no other is the host, not the mode."""
@@ -57,7 +76,7 @@ class Repetition:
 
     def tables(self) -> list[Table]:
         """What is outside first in both."""
-        cells = sorted(self.found.cells, key=lambda cell: cell.is_covered)
+        cells = sorted(self.found.cells, key=lambda cell: cell.came_back)
         medians = sorted(self.found.medians, key=lambda median: median.is_still)
         shifts = [
             [
@@ -65,7 +84,8 @@ class Repetition:
                 f"{cell.cell}: {cell.mode}",
                 f"{cell.ratio:.4f}",
                 f"{cell.low:.4f} to {cell.high:.4f}",
-                "yes" if cell.is_covered else "no",
+                *_equal(cell.equal),
+                "yes" if cell.came_back else "no",
             ]
             for cell in cells
         ]
@@ -75,20 +95,33 @@ class Repetition:
                 describe(median.shape.removeprefix("decode/")),
                 *map(words.microseconds, (median.before_us, median.after_us)),
                 f"{median.move:+.2%}",
+                f"{median.equal_move:+.2%}",
                 *(f"{median.others[clock]:+.2%}" if clock in median.others else words.ABSENT for clock in OTHERS),
             ]
             for median in medians
         ]
         found = [
-            Table("Cells", ["factorial, point", "cell", "B / A", "interval", "contains 1"], shifts),
-            Table("Medians of replaying modes", ["mode", "step", "A", "B", "move", *_CLOCKS.values()], moves),
+            Table("Cells", ["factorial, point", "cell", "B / A", "interval", *_EQUAL, "contains 1"], shifts),
+            Table("Medians of replaying modes", ["mode", "step", "A", "B", "move", "at equal host speed", *_CLOCKS.values()], moves),
         ]
         return [table for table in found if table.rows]
 
 
 def _counted(came_back: Sequence[bool], lost: Sequence[str], what: str, share: float, wanted: float) -> str:
     reached = "" if share >= wanted else ": not reached"
-    return f"{sum(came_back)} of {len(came_back) + len(lost)} {what} ({share:.1%}, wanted {wanted:.0%}{reached}).{_lost(lost)}"
+    return f"{_of(came_back, lost)} {what} ({share:.1%}, wanted {wanted:.0%}{reached}).{_lost(lost)}"
+
+
+def _of(came_back: Sequence[bool], lost: Sequence[str]) -> str:
+    return f"{sum(came_back)} of {len(came_back) + len(lost)}"
+
+
+def _equal(found: EqualHost | None) -> list[str]:
+    """A row's columns of `_EQUAL`."""
+    if found is None:
+        return [words.ABSENT] * len(_EQUAL)
+    elasticity = f"{found.elasticity:.2f} ± {found.standard_error:.2f}"
+    return [f"{found.loop_ratio:.4f}", elasticity, f"{found.ratio:.4f}", f"{found.low:.4f} to {found.high:.4f}"]
 
 
 def _reach(reaches: Sequence[float]) -> str:

@@ -109,7 +109,7 @@ def test_speeds_of_the_host_are_said_with_how_many_blocks_were_measured_again() 
     (speeds,) = conditions.sentences(timed(blocks))
     assert speeds == (
         "the host's processor took 30 to 61 us for the same loop of Python beside the timed steps,"
-        " in 1 of 20 readings over 1.15 times its usual 30 us: steps that wait for the host take that much longer then"
+        " in 1 of 20 readings over 1.35 times its usual 30 us: steps that wait for the host take that much longer then"
     )
     found = timed(blocks[:9]).model_copy(update={"slowed": blocks[9:]})
     assert rotations.shape_times(found, "E", "decode/1").wall_us.ecdf == [100.0] * 9  # type: ignore[union-attr]
@@ -120,7 +120,15 @@ def test_readings_inside_a_pass_over_the_sequence_count_too() -> None:
     at = {"cell": "E", "mode": "eager", "set_index": 0, "rotation_index": 0}
     run = SequenceRun(**at, sequence_s=1.0, num_steps=9, num_decode_steps=9, host_loop_us=[30.0] * 9 + [61.0])  # type: ignore[arg-type]
     found = timed([block("E", 0, 100.0, host(30.0, 31.0))]).model_copy(update={"sequences": [run]})
-    assert "in 1 of 12 readings over 1.15 times its usual 30 us" in conditions.sentences(found)[0]
+    assert "in 1 of 12 readings over 1.35 times its usual 30 us" in conditions.sentences(found)[0]
+
+
+def test_calls_that_were_made_again_are_counted_in_blocks_and_passes() -> None:
+    at = {"cell": "E", "mode": "eager", "set_index": 0, "rotation_index": 0}
+    run = SequenceRun(**at, sequence_s=1.0, num_steps=9, num_decode_steps=9, repeated_s=[0.2, 0.3])  # type: ignore[arg-type]
+    again = block("E", 0, 100.0, host(30.0, 61.0)).model_copy(update={"repeated_us": {"wall_us": [180.0], "pipelined_us": [170.0]}})
+    found = timed([again]).model_copy(update={"sequences": [run]})
+    assert "its usual 30 us; 4 calls were made again for it:" in conditions.sentences(found)[0]
 
 
 def test_usual_speeds_and_records_from_before_they_were_read_say_nothing() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.analysis.repeat import CellShift, Repeat, repeat, welch
+from stages.analysis.repeat import CellShift, Repeat, repeat
+from stages.analysis.statistics import welch
 from stages.core.errors import UserError
 from stages.views.repeating import Repetition, as_markdown
 

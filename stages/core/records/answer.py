@@ -124,11 +124,22 @@ class SpeedShift(Document):
     of: int
 
 
+class HostFollowing(Document):
+    """How the time of one cell at one point goes with the host's loop: see `stages.analysis.host_following`.
+
+    `set_loop_us`: mean of the loop in each set, beside `set_us` of the contrasts.
+    """
+
+    elasticity: float
+    standard_error: float
+    set_loop_us: list[float]
+
+
 class FactorialAnswer(Document):
     """Everything one factorial says. `cells`: cell key -> mode. `points`: `decode/1`..., `sequence`.
 
     `conditions`: blocks left out or kept under throttling and contention, cells that did not settle, in sentences.
-    `speed_shift`: None where no cell's blocks differ by more than 30 %.
+    `speed_shift`: None where no cell's blocks differ by more than 30 %. `follows_host`: by point, then by cell.
     """
 
     cells: dict[str, str]
@@ -139,6 +150,7 @@ class FactorialAnswer(Document):
     winners: dict[str, Winner] = Field(default_factory=dict)
     conditions: list[str] = Field(default_factory=list)
     speed_shift: SpeedShift | None = None
+    follows_host: dict[str, dict[str, HostFollowing]] = Field(default_factory=dict)
 
 
 class Bottleneck(Document):
