@@ -124,7 +124,7 @@ def _host_speeds(rotations: Rotations) -> list[str]:
         return []
     num_calls = sum(len(times) for block in rotations.blocks for times in block.repeated_us.values())
     num_calls += sum(len(run.repeated_s) for run in rotations.sequences)
-    repeated = {"calls were made": num_calls, "blocks were measured": len(rotations.slowed)}
+    repeated = {"calls or bursts were made": num_calls, "blocks were measured": len(rotations.slowed)}
     again = "".join(f"; {num} {what} again for it" for what, num in repeated.items() if num)
     return [
         f"the host's processor took {min(found):.0f} to {max(found):.0f} us for the same loop of Python beside the timed steps,"

@@ -1,7 +1,8 @@
 """One cell of two runs at equal host speed: what is left of their difference once the host's own is taken out.
 
-The second run's times are brought to the host's speed of the first by the elasticity of the step (`host_following`), which
-is measured inside the runs and never from their difference; how uncertain it is widens the interval.
+The second run's times are brought to the host's speed of the first by the elasticity of the step (`host_following`), of both
+runs together but from inside them, never from their difference; how uncertain it is widens the interval. A step that gets
+faster where the host gets slower has another reason, and is left as it is.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from dataclasses import dataclass
 
 from stages.analysis.comparison_rules import Study, at, number
 from stages.analysis.statistics import welch
+
+LEAST, MOST = 1e-6, 10.0  # of an elasticity and its error
+LONGEST_LOOP_US = 1e6
 
 
 @dataclass(frozen=True)
@@ -49,15 +53,16 @@ def equal_host(first: Study, second: Study, point: str, cell: str) -> EqualHost 
 
 
 def _known(side: Study) -> bool:
-    loops = side.get("set_loop_us")
-    numbers = [number(side.get("elasticity")), number(side.get("standard_error"))]
-    return None not in numbers and isinstance(loops, list) and all((number(us) or 0) > 0 for us in loops)
+    """Whether it has all that it takes, of sizes that an elasticity, its error and a loop in us can have."""
+    slope, error, loops = number(side.get("elasticity")), number(side.get("standard_error")), side.get("set_loop_us")
+    if slope is None or error is None or not isinstance(loops, list) or not loops:
+        return False
+    return abs(slope) <= MOST and LEAST <= error <= MOST and all(1.0 <= (number(us) or 0.0) <= LONGEST_LOOP_US for us in loops)
 
 
 def _pooled(slopes: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Weighted by their variances; one without any decides alone."""
-    exact = [slope for slope, error in slopes if error == 0]
-    if exact:
-        return sum(exact) / len(exact), 0.0
+    """Weighted by their variances, at least 0; where they differ by more than their errors, the error grows (R. T. Birge, 1932)."""
     weights = [1 / error**2 for _, error in slopes]
-    return sum(weight * slope for weight, (slope, _) in zip(weights, slopes, strict=True)) / sum(weights), 1 / math.sqrt(sum(weights))
+    mean = sum(weight * slope for weight, (slope, _) in zip(weights, slopes, strict=True)) / sum(weights)
+    squares = sum(weight * (slope - mean) ** 2 for weight, (slope, _) in zip(weights, slopes, strict=True))
+    return max(0.0, mean), math.sqrt(max(1.0, squares / (len(slopes) - 1)) / sum(weights))

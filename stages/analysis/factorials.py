@@ -10,7 +10,8 @@ from stages.analysis import rotations as turns
 from stages.analysis.contrasts import Point, contrasts
 from stages.analysis.reading import StudyRecords
 from stages.analysis.speed_shifts import speed_shift
-from stages.core.records.answer import Contrasts, FactorialAnswer, HostFollowing
+from stages.core.records.answer import Contrasts, FactorialAnswer
+from stages.core.records.following import HostFollowing
 from stages.core.records.path import ProfiledStep
 from stages.core.records.steps import Rotations
 from stages.core.records.winner import Winner

@@ -1,59 +1,96 @@
 """How a cell's time goes with the speed of the host, from the loop of Python that was read beside it.
 
 An elasticity: a step of elasticity 1 takes 5 % longer where the loop does, one of 0 does not notice. It is the slope of the
-logarithm of a turn's time against that of its loop inside one run (least squares), so that it knows nothing of another run:
-two runs on one machine whose host ran at another speed can be compared at equal speed (analysis of covariance, R. A. Fisher,
-1932). A slope from readings with noise of their own comes out too small rather than too large.
+logarithm of a turn's time against that of its loop inside one run (least squares). Its error is that of independent turns or
+of sets, whichever is larger (turns of one set share an offset; K.-Y. Liang and S. L. Zeger, 1986). Readings have noise of
+their own, which would make the slope too small: both are divided by the readings' reliability, from their two halves (C.
+Spearman and W. Brown, 1910). Only on a GPU, where one thread launches the steps, and from enough turns.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 
+import numpy as np
 from scipy import stats
 
 from stages.analysis import rotations as turns
-from stages.core.records.answer import HostFollowing
+from stages.analysis.rotations import Turn, Values
+from stages.analysis.statistics import CONFIDENCE
+from stages.core.records.following import HostFollowing
 from stages.core.records.steps import Rotations
 
-LEAST_TURNS = 4
-SURE = 2.0  # standard errors
+LEAST_TURNS = 12
+LEAST_SETS = 2
 
 
 def following(rotations: Rotations, point: str) -> dict[str, HostFollowing]:
-    """By cell, at a shape or for the sequence; without cells whose loop was not read in every turn, or that have few turns."""
-    times, loops = turns.values_at(rotations, point), turns.loops_at(rotations, point)
-    found = {}
-    for cell in sorted({cell for cells in times.values() for cell in cells}):
-        own = [turn for turn, cells in times.items() if cell in cells]
-        if len(own) >= LEAST_TURNS and all(cell in loops.get(turn, {}) for turn in own):
-            slope = _slope([loops[turn][cell] for turn in own], [times[turn][cell] for turn in own])
-            found[cell] = HostFollowing(elasticity=slope[0], standard_error=slope[1], set_loop_us=turns.set_means(loops, cell))
-    return found
+    """By cell, at a shape or for the sequence; without cells of which too little is known to say."""
+    if rotations.device != "cuda":
+        return {}
+    times, loops, *halves = turns.values_at(rotations, point), *(turns.loops_at(rotations, point, half) for half in (None, 0, 1))
+    cells = sorted({cell for found in times.values() for cell in found})
+    found = {cell: _fit([_logs(values, times, cell) for values in (times, loops, *halves)], turns.set_means(loops, cell)) for cell in cells}
+    return {cell: one for cell, one in found.items() if one}
 
 
-def _slope(loops_us: Sequence[float], times_us: Sequence[float]) -> tuple[float, float]:
-    """With its standard error; where the loop never changed nothing is known: 0, as far as the loop tells."""
-    if min(loops_us) == max(loops_us):
-        return 0.0, 0.0
-    fit = stats.linregress([math.log(us) for us in loops_us], [math.log(us) for us in times_us])
-    return float(fit.slope), float(fit.stderr)
+def _logs(values: Values, times: Values, cell: str) -> dict[Turn, float]:
+    """Of a cell in the turns in which it was timed; shorter where one has no reading."""
+    return {turn: math.log(values[turn][cell]) for turn in times if cell in times[turn] and cell in values.get(turn, {})}
+
+
+def _fit(logs: list[dict[Turn, float]], set_loop_us: list[float]) -> HostFollowing | None:
+    """From times, loops, and both halves of the loops; None with few turns or sets, or where the loop's changes are noise."""
+    own = list(logs[0])
+    if len(own) < LEAST_TURNS or len({turn.set_index for turn in own}) < LEAST_SETS or any(len(one) < len(own) for one in logs):
+        return None
+    times, loops, *halves = (np.array([one[turn] for turn in own]) for one in logs)
+    reliability = _reliability(*halves)
+    if reliability <= 0:
+        return None
+    fit, centred = stats.linregress(loops, times), loops - loops.mean()
+    errors = {turn: float(error) for turn, error in zip(own, centred * (times - fit.intercept - fit.slope * loops), strict=True)}
+    error = max(float(fit.stderr), _clustered(errors) / float(centred @ centred))
+    return HostFollowing(
+        elasticity=float(fit.slope) / reliability,
+        standard_error=error / reliability,
+        reliability=reliability,
+        num_turns=len(own),
+        set_loop_us=set_loop_us,
+    )
+
+
+def _reliability(first: np.ndarray, second: np.ndarray) -> float:
+    """Of the mean of two halves, from their correlation; 0 where one never changes."""
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return 0.0
+    correlation = float(np.corrcoef(first, second)[0, 1])
+    return 2 * correlation / (1 + correlation) if correlation > 0 else 0.0
+
+
+def _clustered(scores: Mapping[Turn, float]) -> float:
+    """Root of the sum of the squared sums of each set, for few sets."""
+    sets = {turn.set_index for turn in scores}
+    sums = [sum(score for turn, score in scores.items() if turn.set_index == index) for index in sets]
+    return math.sqrt(sum(one**2 for one in sums) * len(sets) / (len(sets) - 1))
 
 
 def sentence(rotations: Rotations, objections: Collection[str]) -> list[str]:
-    """Which modes of the sequence follow the host, and which do not; empty where none does for sure, or nothing was read."""
+    """How modes follow the host over the sequence, steepest first; empty where none does for sure, corrected for their number."""
     modes = {cell.cell: cell.mode for cell in rotations.cells if cell.cell not in objections and not turns.is_twin(cell.cell)}
     found = {cell: one for cell, one in following(rotations, turns.SEQUENCE).items() if cell in modes}
-    if not any(one.elasticity > SURE * one.standard_error for one in found.values()):
+    if not any(_is_sure(one, len(found)) for one in found.values()):
         return []
     loops_us = [us for one in found.values() for us in one.set_loop_us]
-    listed = ", ".join(f"{modes[cell]} {max(one.elasticity, 0.0):.2f}" for cell, one in _steepest_first(found))
+    steepest_first = sorted(found.items(), key=lambda item: -item[1].elasticity)
+    listed = ", ".join(f"{modes[cell]} {one.elasticity:.2f} ± {one.standard_error:.2f}" for cell, one in steepest_first)
     return [
-        f"where the host's loop takes 1 % longer, a pass over the sequence takes so many per cent longer: {listed};"
+        f"where the host's loop takes 1 % longer, a pass over the sequence takes so many per cent longer (± standard error): {listed};"
         f" it took {min(loops_us):.0f} to {max(loops_us):.0f} us here (means of sets), and a faster or slower host has other speed-ups"
     ]
 
 
-def _steepest_first(found: dict[str, HostFollowing]) -> list[tuple[str, HostFollowing]]:
-    return sorted(found.items(), key=lambda item: -item[1].elasticity)
+def _is_sure(one: HostFollowing, num_cells: int) -> bool:
+    share = (1 - CONFIDENCE) / (2 * num_cells)
+    return one.elasticity > float(stats.t.ppf(1 - share, one.num_turns - 2)) * one.standard_error

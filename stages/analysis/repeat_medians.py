@@ -18,7 +18,7 @@ Key = tuple[str, str, str]
 class MedianMove:
     """Median `wall_us` of a mode that replays, in both runs. `others`: relative change on the other clocks that both have.
 
-    `host_ratio`: what the host's speed alone makes of it, as far as that is known.
+    `host_ratio`: what the host's speed alone makes of it; None where that is not known.
     """
 
     mode: str
@@ -26,7 +26,7 @@ class MedianMove:
     before_us: float
     after_us: float
     others: Mapping[str, float]
-    host_ratio: float = 1.0
+    host_ratio: float | None = None
 
     @property
     def move(self) -> float:
@@ -34,14 +34,14 @@ class MedianMove:
         return self.after_us / self.before_us - 1
 
     @property
-    def equal_move(self) -> float:
-        """The same at equal host speed."""
-        return self.after_us / self.before_us / self.host_ratio - 1
+    def equal_move(self) -> float | None:
+        """The same at equal host speed; None where the host's share is not known."""
+        return self.after_us / self.before_us / self.host_ratio - 1 if self.host_ratio else None
 
     @property
     def is_still(self) -> bool:
-        """Whether it moved at most 1 % at equal host speed."""
-        return abs(self.equal_move) <= LARGEST_MOVE
+        """Whether it moved at most 1 %, at equal host speed where that is known."""
+        return abs(self.move if self.equal_move is None else self.equal_move) <= LARGEST_MOVE
 
 
 def medians(before: Study, after: Study, once: Sequence[str], host_ratios: Mapping[Key, float]) -> tuple[list[MedianMove], list[str]]:
@@ -49,7 +49,7 @@ def medians(before: Study, after: Study, once: Sequence[str], host_ratios: Mappi
     first, second = _alike(_replaying(before, once), _replaying(after, once))
     keys = list(dict.fromkeys([*first, *second]))
     lost = [key for key in keys if key not in first or key not in second]
-    moves = [_moved(key, first[key], second[key], host_ratios.get(key, 1.0)) for key in keys if key not in lost]
+    moves = [_moved(key, first[key], second[key], host_ratios.get(key)) for key in keys if key not in lost]
     return moves, [f"{mode} at {shape}{f' ({factorial})' if factorial else ''}" for mode, shape, factorial in lost]
 
 
@@ -60,7 +60,7 @@ def _alike(first: dict[Key, dict[str, float]], second: dict[Key, dict[str, float
     return tuple({(mode, shape, ""): times for (mode, shape, _), times in side.items()} for side in (first, second))
 
 
-def _moved(key: Key, before: Mapping[str, float], after: Mapping[str, float], host_ratio: float) -> MedianMove:
+def _moved(key: Key, before: Mapping[str, float], after: Mapping[str, float], host_ratio: float | None) -> MedianMove:
     others = {clock: after[clock] / before[clock] - 1 for clock in OTHERS if clock in before and clock in after}
     return MedianMove(key[0], key[1], before[JUDGED], after[JUDGED], others, host_ratio)
 

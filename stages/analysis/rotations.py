@@ -66,9 +66,15 @@ def values_at(rotations: Rotations, point: str) -> Values:
     return _by_turn(rotations, point, lambda block: [float(np.median(block.wall_us))], lambda run: [run.sequence_s * US_PER_S])
 
 
-def loops_at(rotations: Rotations, point: str) -> Values:
-    """What the host's loop took beside them, us: the median where they are medians, the mean beside a sum. Without readings none."""
-    return _by_turn(rotations, point, lambda block: _of(np.median, readings([block])), lambda run: _of(np.mean, run.host_loop_us))
+def loops_at(rotations: Rotations, point: str, half: int | None = None) -> Values:
+    """Median of the host's loop beside them, us, of all readings or of every other one (`half`: 0 or 1). Without readings none."""
+    start, step = (half, 2) if half is not None else (0, 1)
+    return _by_turn(
+        rotations,
+        point,
+        lambda block: _median(readings([block])[start::step]),
+        lambda run: _median(run.host_loop_us[start::step]),
+    )
 
 
 def _by_turn(
@@ -86,8 +92,8 @@ def _by_turn(
     return {turn: {cell: float(np.mean(values)) for cell, values in cells.items() if values} for turn, cells in samples.items()}
 
 
-def _of(statistic: Callable[[Sequence[float]], np.floating], readings_us: Sequence[float]) -> list[float]:
-    return [float(statistic(readings_us))] if readings_us else []
+def _median(readings_us: Sequence[float]) -> list[float]:
+    return [float(np.median(readings_us))] if readings_us else []
 
 
 def weighted(rotations: Rotations, weights: Mapping[str, float]) -> Values:

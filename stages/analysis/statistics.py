@@ -38,15 +38,16 @@ def estimate(values_by_set: Sequence[float], confidence: float = CONFIDENCE) -> 
 def welch(first: Sequence[float], second: Sequence[float], known_variance: float = 0.0) -> tuple[float, float, float]:
     """Difference of the means, second - first, with its interval at 95 % (B. L. Welch, 1947); both samples need two values.
 
-    `known_variance` of the difference comes on top of what the samples say.
+    `known_variance` of the difference comes on top of what the samples say, and is known no better than both together.
     """
     difference = float(np.mean(second) - np.mean(first))
-    parts = [float(np.var(values, ddof=1)) / len(values) for values in (first, second)]
-    squared = sum(parts) + known_variance
-    if sum(parts) == 0:
-        half = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) * math.sqrt(squared)
-        return difference, difference - half, difference + half
-    freedom = squared**2 / sum(part**2 / (len(values) - 1) for part, values in zip(parts, (first, second), strict=True))
+    parts = [(float(np.var(values, ddof=1)) / len(values), len(values) - 1) for values in (first, second)]
+    most_freedom = len(first) + len(second) - 2
+    parts.append((known_variance, most_freedom))
+    squared = sum(part for part, _ in parts)
+    if squared == 0:
+        return difference, difference, difference
+    freedom = min(squared**2 / sum(part**2 / own for part, own in parts), most_freedom)
     half = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(squared)
     return difference, difference - half, difference + half
 

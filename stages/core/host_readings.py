@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from stages.core.records.steps import Block
 
 LARGEST_SLOWDOWN = 1.35
-"""Between noise (half of the readings above 1.15 on a shared host) and a processor at half its speed (1.6 and more)."""
+"""Between noise (15 to 20 % of the readings on a shared host lie above 1.15) and a processor at half its speed (1.6 and more)."""
 USUAL_SHARE = 0.1
 NUM_RECENT = 500
 """Readings of a process, or of a cell, that say what is usual now."""

@@ -40,18 +40,16 @@ class Repetition:
         found, share = self.found, self.found.covered
         if share is None:
             return "No cell has two sets of processes in both runs, so there is no interval: measure two sets or more."
-        what = f"intervals of the difference contain 0{self._where_equal()}"
+        what = f"intervals of the difference contain 0{_where_equal([cell.equal for cell in found.cells])}"
         return _counted([cell.came_back for cell in found.cells], found.lost_cells, what, share, LEAST_COVERED) + _reach(found.reaches)
 
     def _medians(self) -> str:
         found, share = self.found, self.found.still
         if share is None:
             return "No mode that replays was timed twice."
-        what = f"medians of replaying modes moved at most {LARGEST_MOVE:.0%}{self._where_equal()}"
+        known = [median.host_ratio for median in found.medians]
+        what = f"medians of replaying modes moved at most {LARGEST_MOVE:.0%}{_where_equal(known)}"
         return _counted([median.is_still for median in found.medians], found.lost_medians, what, share, LEAST_STILL)
-
-    def _where_equal(self) -> str:
-        return " at equal host speed" if any(cell.equal for cell in self.found.cells) else ""
 
     def _as_measured(self) -> list[str]:
         """Both shares without what the host's speed explains, and what it was."""
@@ -63,8 +61,8 @@ class Repetition:
         changes = [one.loop_ratio - 1 for one in equal]
         return [
             f"As measured, {cells} intervals contain 0 and {medians} medians moved at most {LARGEST_MOVE:.0%}: beside the same cells the"
-            f" host's loop of Python took {min(changes):+.1%} to {max(changes):+.1%} in B, and a step follows it by its elasticity, which"
-            " is measured inside each run (0: not at all, 1: entirely).",
+            f" host's loop of Python took {min(changes):+.1%} to {max(changes):+.1%} in B, and a step follows it by its elasticity (0: not"
+            " at all, 1: entirely), which is of both runs together, from inside each.",
         ]
 
     def _other_clocks(self) -> list[str]:
@@ -95,7 +93,7 @@ class Repetition:
                 describe(median.shape.removeprefix("decode/")),
                 *map(words.microseconds, (median.before_us, median.after_us)),
                 f"{median.move:+.2%}",
-                f"{median.equal_move:+.2%}",
+                words.ABSENT if median.equal_move is None else f"{median.equal_move:+.2%}",
                 *(f"{median.others[clock]:+.2%}" if clock in median.others else words.ABSENT for clock in OTHERS),
             ]
             for median in medians
@@ -110,6 +108,14 @@ class Repetition:
 def _counted(came_back: Sequence[bool], lost: Sequence[str], what: str, share: float, wanted: float) -> str:
     reached = "" if share >= wanted else ": not reached"
     return f"{_of(came_back, lost)} {what} ({share:.1%}, wanted {wanted:.0%}{reached}).{_lost(lost)}"
+
+
+def _where_equal(known: Sequence[object]) -> str:
+    """Where it is known how the host's speed enters; the others are judged as measured."""
+    num = sum(one is not None for one in known)
+    if not num:
+        return ""
+    return " at equal host speed" if num == len(known) else f" ({num} of {len(known)} judged at equal host speed)"
 
 
 def _of(came_back: Sequence[bool], lost: Sequence[str]) -> str:

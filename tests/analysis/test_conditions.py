@@ -128,7 +128,7 @@ def test_calls_that_were_made_again_are_counted_in_blocks_and_passes() -> None:
     run = SequenceRun(**at, sequence_s=1.0, num_steps=9, num_decode_steps=9, repeated_s=[0.2, 0.3])  # type: ignore[arg-type]
     again = block("E", 0, 100.0, host(30.0, 61.0)).model_copy(update={"repeated_us": {"wall_us": [180.0], "pipelined_us": [170.0]}})
     found = timed([again]).model_copy(update={"sequences": [run]})
-    assert "its usual 30 us; 4 calls were made again for it:" in conditions.sentences(found)[0]
+    assert "its usual 30 us; 4 calls or bursts were made again for it:" in conditions.sentences(found)[0]
 
 
 def test_usual_speeds_and_records_from_before_they_were_read_say_nothing() -> None:

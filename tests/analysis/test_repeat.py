@@ -143,7 +143,7 @@ def test_other_clocks_stand_beside_the_one_that_is_judged() -> None:
     text = as_markdown(Repetition(before, after, found))
     assert "The same medians on the other clocks, not judged: in bursts 12 of 12." in text
     (row,) = [line for line in text.splitlines() if line.startswith("| cuda_graph | decode batch 1 |")]
-    assert row.endswith("| +1.00% | – | +0.50% |")
+    assert row.endswith("| +1.00% | – | – | +0.50% |")
 
 
 def measured(found: dict[str, Any], started_at: str, gpu_uuid: str) -> dict[str, Any]:

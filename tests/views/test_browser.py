@@ -37,3 +37,15 @@ def test_the_page_opens_by_itself_on_a_phone_and_by_keyboard(browser: webdriver.
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
     browser.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB)
     assert browser.switch_to.active_element.text == "Skip to the verdict"
+
+
+@pytest.mark.browser
+def test_no_cell_of_a_kept_page_runs_into_the_next(browser: webdriver.Chrome) -> None:
+    pages = sorted((Path(__file__).resolve().parents[2] / "reports" / "studies").glob("*/report.html"))
+    assert pages
+    for page in pages:
+        browser.get(page.as_uri())
+        cells = browser.execute_script(
+            "return [...document.querySelectorAll('th, td')].filter(one => one.scrollWidth > one.clientWidth + 1)"
+        )
+        assert [cell.text for cell in cells] == [], page.parent.name

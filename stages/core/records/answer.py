@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from stages.core.records.base import Document, Record
+from stages.core.records.following import HostFollowing
 from stages.core.records.lifetime import Lifetime
 from stages.core.records.verdict import Verdict
 from stages.core.records.winner import Winner
@@ -122,17 +123,6 @@ class SpeedShift(Document):
     most_us: float
     num_shifted: int
     of: int
-
-
-class HostFollowing(Document):
-    """How the time of one cell at one point goes with the host's loop: see `stages.analysis.host_following`.
-
-    `set_loop_us`: mean of the loop in each set, beside `set_us` of the contrasts.
-    """
-
-    elasticity: float
-    standard_error: float
-    set_loop_us: list[float]
 
 
 class FactorialAnswer(Document):
