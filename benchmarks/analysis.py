@@ -16,7 +16,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from stages.analysis import conditions, winners
+from stages.analysis import conditions, host_following, winners
 from stages.analysis import rotations as turns
 from stages.analysis.contrasts import Point, contrasts
 from stages.analysis.speed_shifts import speed_shift
@@ -42,7 +42,6 @@ def study(num_steps: int) -> Rotations:
         event_us={"thermal": 0.0},
         queue_share=0.0,
         other_growth_bytes=0,
-        host_loop_us=[30.0, 31.0],
     )
     turn_of_all = [(one, rotation) for one in range(NUM_SETS) for rotation in range(num_rotations)]
     blocks = [
@@ -56,14 +55,23 @@ def study(num_steps: int) -> Rotations:
             wall_us=(samples := (1000 + rng.normal(0, 5, calls)).tolist()),
             device_us=samples,
             pipelined_us=900.0,
-            conditions=good,
+            conditions=good.model_copy(update={"host_loop_us": (30 + rng.exponential(1, 1 + 2 * calls)).tolist()}),
         )
         for one, rotation in turn_of_all
         for shape in SHAPES
         for order, cell in enumerate(CELLS)
     ]
     sequences = [
-        SequenceRun(cell=cell, mode=cell, set_index=one, rotation_index=rotation, sequence_s=1.0, num_steps=80, num_decode_steps=70)
+        SequenceRun(
+            cell=cell,
+            mode=cell,
+            set_index=one,
+            rotation_index=rotation,
+            sequence_s=1.0,
+            num_steps=80,
+            num_decode_steps=70,
+            host_loop_us=(30 + rng.exponential(1, 81)).tolist(),
+        )
         for one, rotation in turn_of_all
         for cell in CELLS
     ]
@@ -81,7 +89,7 @@ def write(rotations: Rotations, file: Path) -> int:
 
 
 def analyse(file: Path) -> None:
-    """Read the record; times, contrasts, A/A pairs, winners, conditions and speed shifts of every shape."""
+    """Read the record; times, contrasts, A/A pairs, winners, conditions, how the host is followed and speed shifts of every shape."""
     rotations = base.read(file, SteadyStateRecord).data
     assert rotations, "the record holds data"
     usable = [cell for cell in CELLS if not turns.is_twin(cell)]
@@ -95,6 +103,7 @@ def analyse(file: Path) -> None:
         winners.winner(rotations, point, usable)
     turns.twins(rotations)
     conditions.sentences(rotations)
+    host_following.by_point(rotations, [])
     speed_shift(rotations)
 
 

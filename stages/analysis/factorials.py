@@ -11,7 +11,6 @@ from stages.analysis.contrasts import Point, contrasts
 from stages.analysis.reading import StudyRecords
 from stages.analysis.speed_shifts import speed_shift
 from stages.core.records.answer import Contrasts, FactorialAnswer
-from stages.core.records.following import HostFollowing
 from stages.core.records.path import ProfiledStep
 from stages.core.records.steps import Rotations
 from stages.core.records.winner import Winner
@@ -29,26 +28,19 @@ def factorial_answer(records: StudyRecords, name: str) -> FactorialAnswer:
         return FactorialAnswer(cells=cells, cell_reasons=dict.fromkeys(cells, reason), num_sets=0, points={}, twins=[])
     rotations = record.data
     objections = cell_objections(records, rotations)
+    modes = {cell.cell: cell.mode for cell in rotations.cells}
+    follows_host = host_following.by_point(rotations, objections)
     return FactorialAnswer(
-        cells={cell.cell: cell.mode for cell in rotations.cells},
+        cells=modes,
         cell_reasons=objections,
         num_sets=rotations.num_sets,
         points=_points(records, rotations, objections),
         twins=turns.twins(rotations),
         winners=_winners(rotations, objections),
-        conditions=conditions.sentences(rotations) + host_following.sentence(rotations, objections.keys()),
+        conditions=conditions.sentences(rotations) + host_following.sentence(follows_host[turns.SEQUENCE], modes),
         speed_shift=speed_shift(rotations),
-        follows_host=_follows_host(rotations, objections),
+        follows_host=follows_host,
     )
-
-
-def _follows_host(rotations: Rotations, objections: Mapping[str, str]) -> dict[str, dict[str, HostFollowing]]:
-    """Of the cells that have times in the contrasts."""
-    found = {point: host_following.following(rotations, point) for point in [*turns.shapes(rotations), turns.SEQUENCE]}
-    return {
-        point: {cell: one for cell, one in cells.items() if cell not in objections and not turns.is_twin(cell)}
-        for point, cells in found.items()
-    }
 
 
 def _winners(rotations: Rotations, objections: Mapping[str, str]) -> dict[str, Winner]:

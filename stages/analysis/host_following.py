@@ -25,6 +25,15 @@ LEAST_TURNS = 12
 LEAST_SETS = 2
 
 
+def by_point(rotations: Rotations, objections: Collection[str]) -> dict[str, dict[str, HostFollowing]]:
+    """`following` at every shape and for the sequence, of the cells that have times in the contrasts."""
+    found = {point: following(rotations, point) for point in [*turns.shapes(rotations), turns.SEQUENCE]}
+    return {
+        point: {cell: one for cell, one in cells.items() if cell not in objections and not turns.is_twin(cell)}
+        for point, cells in found.items()
+    }
+
+
 def following(rotations: Rotations, point: str) -> dict[str, HostFollowing]:
     """By cell, at a shape or for the sequence; without cells of which too little is known to say."""
     if rotations.device != "cuda":
@@ -50,8 +59,8 @@ def _fit(logs: list[dict[Turn, float]], set_loop_us: list[float]) -> HostFollowi
     if reliability <= 0:
         return None
     fit, centred = stats.linregress(loops, times), loops - loops.mean()
-    errors = {turn: float(error) for turn, error in zip(own, centred * (times - fit.intercept - fit.slope * loops), strict=True)}
-    error = max(float(fit.stderr), _clustered(errors) / float(centred @ centred))
+    scores = centred * (times - fit.intercept - fit.slope * loops)
+    error = max(float(fit.stderr), _clustered(scores, [turn.set_index for turn in own]) / float(centred @ centred))
     return HostFollowing(
         elasticity=float(fit.slope) / reliability,
         standard_error=error / reliability,
@@ -69,17 +78,18 @@ def _reliability(first: np.ndarray, second: np.ndarray) -> float:
     return 2 * correlation / (1 + correlation) if correlation > 0 else 0.0
 
 
-def _clustered(scores: Mapping[Turn, float]) -> float:
+def _clustered(scores: np.ndarray, set_indices: list[int]) -> float:
     """Root of the sum of the squared sums of each set, for few sets."""
-    sets = {turn.set_index for turn in scores}
-    sums = [sum(score for turn, score in scores.items() if turn.set_index == index) for index in sets]
-    return math.sqrt(sum(one**2 for one in sums) * len(sets) / (len(sets) - 1))
+    sets, index = np.unique(set_indices, return_inverse=True)
+    sums = np.bincount(index, weights=scores)
+    return math.sqrt(float(sums @ sums) * len(sets) / (len(sets) - 1))
 
 
-def sentence(rotations: Rotations, objections: Collection[str]) -> list[str]:
-    """How modes follow the host over the sequence, steepest first; empty where none does for sure, corrected for their number."""
-    modes = {cell.cell: cell.mode for cell in rotations.cells if cell.cell not in objections and not turns.is_twin(cell.cell)}
-    found = {cell: one for cell, one in following(rotations, turns.SEQUENCE).items() if cell in modes}
+def sentence(found: Mapping[str, HostFollowing], modes: Mapping[str, str]) -> list[str]:
+    """How modes follow the host over the sequence, steepest first; empty where none does for sure, corrected for their number.
+
+    `found`: by cell, for the sequence. `modes`: cell -> mode.
+    """
     if not any(_is_sure(one, len(found)) for one in found.values()):
         return []
     loops_us = [us for one in found.values() for us in one.set_loop_us]

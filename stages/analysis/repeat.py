@@ -17,7 +17,7 @@ from typing import NamedTuple
 from stages.analysis.comparison_rules import Study, at, number
 from stages.analysis.equal_host import EqualHost, equal_host
 from stages.analysis.factorials import LOAD_WEIGHTED, PLAN_WEIGHTED
-from stages.analysis.repeat_medians import MedianMove, medians
+from stages.analysis.repeat_medians import Key, MedianMove, medians
 from stages.analysis.statistics import welch
 from stages.core.errors import UserError
 
@@ -139,10 +139,13 @@ def _cells(factorials: Mapping[str, tuple[Study, Study]]) -> tuple[list[CellShif
     return found, lost
 
 
-def _host_ratios(cells: Sequence[CellShift]) -> dict[tuple[str, str, str], float]:
-    """By mode, shape and factorial."""
-    shape = {cell.point: cell.point if "/" in cell.point else f"decode/{cell.point}" for cell in cells}
-    return {(cell.mode, shape[cell.point], cell.factorial): cell.equal.host_ratio for cell in cells if cell.equal}
+def _host_ratios(cells: Sequence[CellShift]) -> dict[Key, float]:
+    """What the host alone makes of a mode's times, where that is known."""
+    return {(cell.mode, _shape(cell.point), cell.factorial): cell.equal.host_ratio for cell in cells if cell.equal}
+
+
+def _shape(point: str) -> str:
+    return point if "/" in point else f"decode/{point}"
 
 
 def _without_interval(first: Study, second: Study, known: set[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ import pytest
 
 from stages.analysis import rotations as turns
 from stages.analysis.equal_host import equal_host
-from stages.analysis.host_following import following, sentence
+from stages.analysis.host_following import by_point, following, sentence
 from stages.analysis.repeat import repeat
 from stages.core.records.steps import Block, Cell, Conditions, Rotations, SequenceRun
 from stages.views.repeating import Repetition, as_markdown
@@ -60,6 +60,10 @@ def study(found: Rotations, gpu_uuid: str = "GPU-a") -> dict[str, Any]:
     return {"name": "s", "attribution": {"f": factorial}, "modes": modes}
 
 
+def said_of(found: Rotations, *objections: str) -> list[str]:
+    return sentence(by_point(found, objections)[turns.SEQUENCE], {cell: cell.lower() for cell in ELASTICITY})
+
+
 @pytest.mark.parametrize("point", ["decode/1", "sequence"])
 def test_elasticity_is_found_with_its_error(point: str) -> None:
     found = following(rotations(np.random.default_rng(1)), point)
@@ -83,7 +87,7 @@ def test_nothing_is_said_without_a_gpu_or_readings_or_enough_turns() -> None:
         rotations(rng, **less) for less in ({"device": "cpu"}, {"num_readings": 0}, {"num_readings": 1}, {"num_turns": 1}, {"sets": 1})
     ]
     assert [following(one, "decode/1") for one in little] == [{}] * 5
-    assert [sentence(one, []) for one in little] == [[]] * 5
+    assert [said_of(one) for one in little] == [[]] * 5
 
 
 def test_loop_that_never_changed_says_nothing_about_following_it() -> None:
@@ -94,15 +98,15 @@ def test_loop_that_never_changed_says_nothing_about_following_it() -> None:
 
 def test_sentence_names_who_follows_steepest_first_and_no_cell_with_an_objection() -> None:
     found = rotations(np.random.default_rng(1))
-    (said,) = sentence(found, [])
+    (said,) = said_of(found)
     assert re.search(r"\(± standard error\): e (0\.[7-9]|1\.[0-3])\d ± 0\.\d\d, r -?0\.0\d ± 0\.0\d; it took 5\d to 5\d us here", said)
-    assert sentence(found, ["E"]) == []  # the other does not follow
+    assert said_of(found, "E") == []  # the other does not follow
 
 
 def test_sentence_is_rarely_written_where_no_cell_follows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ELASTICITY, "E", 0.0)
     rng = np.random.default_rng(3)
-    assert sum(bool(sentence(rotations(rng, sets=3), [])) for _ in range(100)) <= 8
+    assert sum(bool(said_of(rotations(rng, sets=3))) for _ in range(100)) <= 8
 
 
 @pytest.mark.parametrize("size", [{"sets": 3}, {}, {"num_turns": 6}])
